@@ -106,9 +106,6 @@ type LogsRangeTooLargeError struct {
 	SuggestedSpan uint64
 	// Attempts are the call's failed attempts, in order.
 	Attempts []Attempt
-
-	// notCovered is the first block that a chunked query didn't cover.
-	notCovered *uint64
 }
 
 func (e *LogsRangeTooLargeError) Error() string {
@@ -157,6 +154,8 @@ type NoHealthyRPCError struct {
 	// Attempts are the call's failed attempts, in order, masked. Empty where
 	// nothing could be tried, because every RPC was cooling or none was listed.
 	Attempts []Attempt
+	// Listed is the number of RPCs in the chain's list.
+	Listed int
 	// RetryAt is when the first cooldown of an RPC of this chain ends; zero
 	// where none is cooling.
 	RetryAt time.Time
@@ -165,9 +164,12 @@ type NoHealthyRPCError struct {
 func (e *NoHealthyRPCError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rpcpool: no healthy RPC for chain %q: ", e.Chain)
-	if len(e.Attempts) == 0 {
-		b.WriteString("nothing could be tried")
-	} else {
+	switch {
+	case e.Listed == 0 && len(e.Attempts) == 0:
+		b.WriteString("nothing could be tried, the pool lists none")
+	case len(e.Attempts) == 0:
+		fmt.Fprintf(&b, "nothing could be tried, none of the %d listed is fit now", e.Listed)
+	default:
 		fmt.Fprintf(&b, "all %d attempts failed", len(e.Attempts))
 	}
 	if !e.RetryAt.IsZero() {
@@ -269,6 +271,28 @@ func (e *RequestError) Error() string {
 func (e *RequestError) Unwrap() error { return e.Err }
 
 func (*RequestError) rpcPoolError() {}
+
+// InterruptedError says that the caller's context ended before there was an answer.
+// errors.Is finds context.Canceled or context.DeadlineExceeded in it.
+type InterruptedError struct {
+	// Err is the context's error.
+	Err error
+	// Attempts are the attempts that had failed before, in order, masked.
+	Attempts []Attempt
+}
+
+func (e *InterruptedError) Error() string {
+	var b strings.Builder
+	b.WriteString("rpcpool: the call was ended by its caller: ")
+	b.WriteString(e.Err.Error())
+	writeAttempts(&b, e.Attempts)
+	return b.String()
+}
+
+// Unwrap gives the context's error.
+func (e *InterruptedError) Unwrap() error { return e.Err }
+
+func (*InterruptedError) rpcPoolError() {}
 
 // Verdict is what an attempt's end means (rule A5).
 type Verdict string

@@ -1,0 +1,244 @@
+package rpcpool
+
+import "time"
+
+// This file has what is done upon each verdict (the table of rule A5).
+
+// succeed hands the result out: the RPC and the proxy are as good as new, and
+// what this call had against the RPC is forgotten.
+func (k *call) succeed(e *endpoint, p *proxy, out outcome) step {
+	k.chain.served(e)
+	k.pool.proxies.served(p)
+	for i := range k.failures {
+		if k.failures[i].endpoint == e {
+			k.failures[i].served = true
+		}
+	}
+	k.result = out.result
+	return finished
+}
+
+// rpcFailed cools an RPC that answered and is at fault.
+func (k *call) rpcFailed(e *endpoint, out outcome) step {
+	k.fail(e, &failure{at: time.Now()}, out)
+	return next
+}
+
+// connFailed cools an RPC that couldn't be reached, as long as the proxy isn't
+// found dead. The third in a call has the proxy checked.
+func (k *call) connFailed(e *endpoint, p *proxy, out outcome, deaths uint64) step {
+	f := &failure{at: time.Now(), proxy: p, deaths: deaths}
+	k.fail(e, f, out)
+	if !f.stands() {
+		return next // the proxy died under this attempt, which noticeUndone sees
+	}
+	if k.unreached(p) < checkProxyAfter {
+		return next
+	}
+	return k.check(p)
+}
+
+// fail notes a failure of an RPC.
+func (k *call) fail(e *endpoint, f *failure, out outcome) {
+	k.failures = append(k.failures, callFailure{endpoint: e, failure: f, report: out.report, detail: out.detail})
+	k.chain.failed(e, f)
+}
+
+// passOver leaves an RPC out that is fine but can't serve this request.
+func (k *call) passOver(e *endpoint, out outcome) step {
+	switch out.verdict {
+	case VerdictUnsupported:
+		if k.want.method != "" { // in Run there is no telling which method it was
+			k.chain.mark(func(now time.Time) { e.markUnsupported(k.want.method, now) })
+		}
+	case VerdictNoState:
+		if out.pruned {
+			k.chain.mark(func(now time.Time) { e.markPruned(k.want.read, now) })
+		}
+	case VerdictRange:
+		k.rangeRefusals++
+		k.span = max(k.span, out.suggestedSpan())
+		if k.rangeRefusals >= maxRangeRefusals {
+			k.err = k.exhausted()
+			return finished
+		}
+	}
+	if k.want.exclude == nil {
+		k.want.exclude = map[*endpoint]bool{}
+	}
+	k.want.exclude[e] = true
+	return next
+}
+
+// mark changes what is known of an endpoint.
+func (c *chainState) mark(change func(now time.Time)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(time.Now())
+}
+
+// otherProxy gives the proxy to ask an RPC through that blocked p's address; nil
+// where that was tried, or there is none. Which address is blocked is only the
+// RPC's business, so p doesn't cool.
+func (k *call) otherProxy(p *proxy, tried bool) *proxy {
+	if tried {
+		return nil
+	}
+	return k.pool.proxies.other(p, time.Now())
+}
+
+// proxyFailed cools a proxy. Where failures that came of it are undone, the walk
+// begins anew; else the same RPC is tried through the next proxy.
+func (k *call) proxyFailed(e *endpoint, p *proxy, out outcome, deaths uint64) step {
+	now := time.Now()
+	if !out.refusedTarget {
+		k.pool.proxies.bury(p, now)
+		if k.noticeUndone() {
+			return anew
+		}
+		return next
+	}
+	k.proxyFailures = append(k.proxyFailures, proxyFailure{e, p, k.pool.proxies.cool(p, now)})
+	if k.pool.proxies.current(now) == nil {
+		return k.refusedByAll(e, p, out, deaths)
+	}
+	if k.undoThrough(p) {
+		return anew
+	}
+	return next
+}
+
+// refusedByAll blames the RPC when every proxy that wasn't cooling refused it: one
+// dead host name must not take all proxies down (rule A5.1).
+func (k *call) refusedByAll(e *endpoint, p *proxy, out outcome, deaths uint64) step {
+	var theirs []*failure
+	for _, refusal := range k.proxyFailures {
+		if refusal.endpoint == e {
+			theirs = append(theirs, refusal.failure)
+		}
+	}
+	k.pool.proxies.takeBack(theirs)
+	out.verdict, out.report = VerdictConnFail, reportConn
+	k.attempts[len(k.attempts)-1].Verdict = VerdictConnFail
+	return k.connFailed(e, p, out, deaths)
+}
+
+// undoThrough takes back this call's failed connections through a proxy.
+func (k *call) undoThrough(p *proxy) (undone bool) {
+	c := k.chain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range k.failures {
+		f := k.failures[i].failure
+		if f.proxy == p && !f.confirmed && f.stands() {
+			f.undone = true
+			k.failures[i].noticed = true
+			undone = true
+		}
+	}
+	return undone
+}
+
+// noticeUndone tells whether failures of this call have come not to stand since
+// it was last asked: a proxy was found dead, by this call or by another one.
+func (k *call) noticeUndone() (news bool) {
+	for i := range k.failures {
+		if !k.failures[i].noticed && !k.failures[i].failure.stands() {
+			k.failures[i].noticed = true
+			news = true
+		}
+	}
+	return news
+}
+
+// unreached counts the different RPCs that this call couldn't reach through a
+// proxy since the proxy last passed a check.
+func (k *call) unreached(p *proxy) int {
+	seen := map[*endpoint]bool{}
+	for i := range k.failures {
+		f := k.failures[i].failure
+		if f.proxy == p && !f.confirmed && f.stands() {
+			seen[k.failures[i].endpoint] = true
+		}
+	}
+	return len(seen)
+}
+
+// checkSuspects checks, at the end of a walk without an answer, every proxy that
+// reached none of the RPCs tried, where those are fewer than three (rule A7.1).
+func (k *call) checkSuspects() step {
+	enough := min(checkProxyAfter, len(k.tried))
+	result := next
+	for _, p := range k.pool.proxies.proxies {
+		if n := k.unreached(p); n == 0 || n < enough {
+			continue
+		}
+		if s := k.check(p); s != next {
+			result = s
+		}
+		if result == finished {
+			return finished
+		}
+	}
+	return result
+}
+
+// check finds out whether a proxy is dead. If it is, the failures through it no
+// longer stand; if not, they stand for good and the count begins from zero.
+func (k *call) check(p *proxy) step {
+	dead, err := k.pool.checks.isDead(k.ctx, p)
+	if err != nil {
+		k.err = k.interrupted(err)
+		return finished
+	}
+	if dead {
+		k.noticeUndone()
+		return anew
+	}
+	c := k.chain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range k.failures {
+		if f := k.failures[i].failure; f.proxy == p && f.stands() {
+			f.confirmed = true
+		}
+	}
+	return next
+}
+
+// settle ends the call's part in what is common: its failures are final, those of
+// RPCs that stand become reports.
+func (k *call) settle() {
+	if len(k.proxyFailures) > 0 {
+		for _, refusal := range k.proxyFailures {
+			k.pool.proxies.settle(refusal.proxy, refusal.failure)
+		}
+	}
+	if len(k.failures) == 0 {
+		return
+	}
+	k.chain.settle(k.failures)
+	k.pool.reports.add(k.dueReports())
+}
+
+// dueReports gives one report for each RPC whose failure stands and that didn't
+// answer later in the call; of several failures the last counts (rule A8).
+func (k *call) dueReports() []Report {
+	var reports []Report
+	index := map[*endpoint]int{}
+	for _, f := range k.failures {
+		if f.served || !f.failure.stands() {
+			continue
+		}
+		report := Report{
+			Chain: k.key, URL: f.endpoint.url, Error: f.report, Detail: clip(f.detail, maxReportDetail),
+		}
+		if i, again := index[f.endpoint]; again {
+			reports[i] = report
+			continue
+		}
+		index[f.endpoint] = len(reports)
+		reports = append(reports, report)
+	}
+	return reports
+}

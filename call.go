@@ -1,0 +1,282 @@
+package rpcpool
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/sha3"
+
+	"github.com/bomzrpc/rpcpool/internal/jsonrpc"
+	"github.com/bomzrpc/rpcpool/internal/redact"
+)
+
+// maxErrorBody is how much of a body that isn't a 2xx answer's is read: enough
+// for any JSON-RPC error and for the connection to be used again.
+const maxErrorBody = 64 << 10
+
+// maxShownBody is how much of a body an HTTPError keeps.
+const maxShownBody = 4 << 10
+
+// NamedParams, as the only param of a call, is sent as a JSON object instead of
+// an array: JSON-RPC's by-name params.
+type NamedParams map[string]any
+
+// callRequest is one JSON-RPC call.
+type callRequest struct {
+	pool   *poolState
+	name   string
+	params []byte // JSON, an array or object
+	id     uint64
+	body   []byte
+}
+
+func newCallRequest(p *poolState, method string, params []any) (*callRequest, error) {
+	if method == "" {
+		return nil, &RequestError{Method: method, Reason: "no method given"}
+	}
+	encoded, err := encodeParams(params)
+	if err != nil {
+		return nil, &RequestError{Method: method, Reason: "the params can't be written as JSON", Err: err}
+	}
+	id := p.ids.Add(1)
+	return &callRequest{
+		pool:   p,
+		name:   method,
+		params: encoded,
+		id:     id,
+		body:   jsonrpc.AppendRequest(nil, id, method, encoded),
+	}, nil
+}
+
+// encodeParams gives the params as the JSON that is sent. Text isn't escaped
+// beyond what JSON asks for.
+func encodeParams(params []any) ([]byte, error) {
+	if len(params) == 0 {
+		return []byte("[]"), nil
+	}
+	var value any = params
+	if named, ok := params[0].(NamedParams); ok && len(params) == 1 {
+		if named == nil {
+			named = NamedParams{}
+		}
+		value = map[string]any(named)
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+func (r *callRequest) method() string        { return r.name }
+func (r *callRequest) encodedParams() []byte { return r.params }
+
+// repeatable tells whether the same request may be sent twice without a second
+// effect. The methods that aren't make a node sign, mine or change itself.
+func repeatable(method string) bool {
+	if method == "eth_sendTransaction" {
+		return false
+	}
+	for _, prefix := range []string{"personal_", "miner_", "admin_", "evm_", "hardhat_", "anvil_"} {
+		if strings.HasPrefix(method, prefix) {
+			return false
+		}
+	}
+	return true
+}
+
+var jsonHeader = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}}
+
+// send is one attempt.
+func (r *callRequest) send(ctx context.Context, to target) outcome {
+	var again func() io.ReadCloser
+	if repeatable(r.name) {
+		again = repeatBody(r.body)
+	}
+	res, linkFailed := to.proxy.links.roundTrip(newPost(ctx, to.endpoint.target, r.body), again)
+	if linkFailed != nil {
+		out := judgeLink(linkFailed, to.proxy.dial.AbsoluteForm())
+		out.detail = to.endpoint.secrets.Scrub(out.detail)
+		return out
+	}
+	defer res.Body.Close()
+	if res.StatusCode >= 200 && res.StatusCode <= 299 {
+		return r.judgeAnswer(ctx, to, res)
+	}
+	return r.judgeStatus(to, res)
+}
+
+// repeatBody makes a request's body once more.
+func repeatBody(body []byte) func() io.ReadCloser {
+	return func() io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
+}
+
+func newPost(ctx context.Context, to *url.URL, body []byte) *http.Request {
+	header := jsonHeader
+	if to.User != nil {
+		header = header.Clone()
+		password, _ := to.User.Password()
+		basic := http.Request{Header: header}
+		basic.SetBasicAuth(to.User.Username(), password)
+	}
+	req := &http.Request{
+		Method:        http.MethodPost,
+		URL:           to,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        header,
+		Body:          io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
+		Host:          to.Host,
+	}
+	return req.WithContext(ctx)
+}
+
+// judgeAnswer says what a 2xx answer means.
+func (r *callRequest) judgeAnswer(ctx context.Context, to target, res *http.Response) outcome {
+	limit := r.pool.maxResponseBytes
+	body, more, err := readLimited(res.Body, limit)
+	switch {
+	case err != nil:
+		return brokenBody(ctx, err)
+	case more:
+		return failed(VerdictRPCFail, reportRPC, fmt.Sprintf("the answer is larger than %d bytes", limit))
+	}
+	answer, err := jsonrpc.ParseAnswer(body)
+	if err != nil {
+		return failed(VerdictRPCFail, reportRPC, err.Error())
+	}
+	if answer.Error != nil {
+		return r.judgeError(to, rpcErrorOf(answer.Error))
+	}
+	if !answer.HasID(r.id) {
+		return failed(VerdictRPCFail, reportRPC, "the answer's id isn't the request's")
+	}
+	return outcome{judgement: judgement{verdict: VerdictOK}, result: answer.Result}
+}
+
+func rpcErrorOf(e *jsonrpc.Error) *RPCError {
+	return &RPCError{Code: e.Code, Message: e.Message, Data: e.Data}
+}
+
+// brokenBody says what a body that ended before its time means (rule A5.3).
+func brokenBody(ctx context.Context, err error) outcome {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return failed(VerdictConnFail, reportTimeout, "no answer in time: reading the body")
+	}
+	return failed(VerdictConnFail, reportConn, "the answer's body broke off: "+causeText(err))
+}
+
+// judgeError says what a JSON-RPC error under a 2xx status means.
+func (r *callRequest) judgeError(to target, rpcErr *RPCError) outcome {
+	return r.rule(to, r.pool.classifier.rpcError(to.chain, r.name, rpcErr), rpcErr, nil)
+}
+
+// judgeStatus says what an answer with another status means. The status is judged
+// before the body: one that breaks off changes nothing.
+func (r *callRequest) judgeStatus(to target, res *http.Response) outcome {
+	body, _, _ := readLimited(res.Body, maxErrorBody)
+	if out, own := judgeProxyStatus(to.proxy, to.endpoint.target.Scheme, res, body); own {
+		return out
+	}
+	judged, rpcErr := r.pool.classifier.status(to.chain, r.name, res.StatusCode, body)
+	httpErr := &HTTPError{StatusCode: res.StatusCode, Status: statusText(res), Body: body[:min(len(body), maxShownBody)]}
+	return r.rule(to, judged, rpcErr, httpErr)
+}
+
+// judgeProxyStatus judges what isn't the RPC's answer but its proxy's.
+func judgeProxyStatus(p *proxy, scheme string, res *http.Response, body []byte) (outcome, bool) {
+	if scheme != "http" {
+		return outcome{}, false
+	}
+	if p.dial.AbsoluteForm() {
+		if who, own := proxyPage(res.Header, body); own {
+			return judgeProxyPage(who, res.StatusCode), true
+		}
+	}
+	if res.StatusCode == http.StatusProxyAuthRequired {
+		return failed(VerdictProxyFail, "", "HTTP status 407 to a plain-http request"), true
+	}
+	return outcome{}, false
+}
+
+// statusText is a status line's text, the words of net/http's table where the
+// server's own could be anything.
+func statusText(res *http.Response) string {
+	text := strconv.Itoa(res.StatusCode)
+	if words := http.StatusText(res.StatusCode); words != "" {
+		text += " " + words
+	}
+	return text
+}
+
+// rule makes the outcome of a judgement. rpcErr is nil where the status decided.
+func (r *callRequest) rule(to target, judged judgement, rpcErr *RPCError, httpErr *HTTPError) outcome {
+	out := outcome{judgement: judged}
+	secrets := redact.Join(to.endpoint.secrets, r.pool.secrets)
+	if rpcErr != nil {
+		rpcErr.scrub(secrets)
+		out.detail = clip(fmt.Sprintf("JSON-RPC error %d: %s", rpcErr.Code, rpcErr.Message), maxReportDetail)
+		out.err = rpcErr
+	} else {
+		out.detail = "HTTP status " + httpErr.Status
+		out.err = httpErr
+	}
+	if judged.sentOK {
+		hash, ok := rawTransactionHash(r.params)
+		if !ok {
+			out.judgement = judgement{verdict: VerdictCaller}
+			return out
+		}
+		out.result = hash
+	}
+	return out
+}
+
+// scrub masks what the node repeats of secrets.
+func (e *RPCError) scrub(secrets redact.Secrets) {
+	e.Message = secrets.Scrub(e.Message)
+	if len(e.Data) > 0 && secrets.In(string(e.Data)) {
+		e.Data = json.RawMessage(secrets.Scrub(string(e.Data)))
+	}
+}
+
+// rawTransactionHash is the hash of a raw transaction as JSON: Keccak-256 of its
+// bytes (rule A6.3).
+func rawTransactionHash(params []byte) (json.RawMessage, bool) {
+	var list []json.RawMessage
+	if json.Unmarshal(params, &list) != nil || len(list) == 0 {
+		return nil, false
+	}
+	text, ok := decode[string](list[0])
+	if !ok {
+		return nil, false
+	}
+	digits, found := strings.CutPrefix(text, "0x")
+	if !found {
+		return nil, false
+	}
+	raw, err := hex.DecodeString(digits)
+	if err != nil || len(raw) == 0 {
+		return nil, false
+	}
+	return json.RawMessage(`"0x` + hex.EncodeToString(keccak256(raw)) + `"`), true
+}
+
+func keccak256(data []byte) []byte {
+	h := sha3.NewLegacyKeccak256()
+	h.Write(data)
+	return h.Sum(nil)
+}

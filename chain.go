@@ -1,0 +1,187 @@
+package rpcpool
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+)
+
+// Chain is a handle on a chain: its list of RPCs, the cursor in it and the
+// cooldowns. It is safe for concurrent use and costs nothing to ask for again.
+type Chain struct {
+	// A pointer, so that no printed form of a Chain reaches what is behind it.
+	s *chainState
+}
+
+// chainState is what the handles on one (reference, archive level) share.
+type chainState struct {
+	pool    *poolState
+	ref     string
+	archive Archive
+	cache   cacheFile
+	invalid error // why the handle can't be used; nil where it can
+
+	mu        sync.Mutex // protects what follows, and what endpoint says
+	ring      *ring      // nil before the first list
+	cursor    int
+	moves     []cursorMove
+	fetchedAt time.Time  // the end of the last fetch
+	fetch     *listFetch // the fetch that is running; nil if none
+}
+
+// cursorMove is a step of the cursor off an RPC that failed. It is kept as long
+// as the failure may be taken back.
+type cursorMove struct {
+	from  *endpoint
+	cause *failure
+}
+
+func newChainState(p *poolState, key chainKey) *chainState {
+	c := &chainState{
+		pool:    p,
+		ref:     key.ref,
+		archive: key.archive,
+		cache:   newCacheFile(p.cacheDir, key.ref, key.archive),
+	}
+	switch {
+	case key.ref == "":
+		c.invalid = &ConfigError{"chain", `the reference is empty; give a chain id such as "8453" or a key such as "eip155:8453"`}
+	case key.archive < ArchiveNone || key.archive > ArchiveFull:
+		c.invalid = &ConfigError{"WithArchive", key.archive.String() + " is unknown; use ArchiveNone, ArchiveRecent or ArchiveFull"}
+	}
+	return c
+}
+
+// String gives the reference that the handle was made with.
+func (c *Chain) String() string { return "chain " + c.s.ref }
+
+// Call sends a JSON-RPC request round the ring until an RPC answers, and gives
+// the result's bytes as they came. The params are the request's, in order, as
+// encoding/json writes them ([json.RawMessage] as it is); one param of type
+// [NamedParams] is sent as a JSON object.
+//
+// ctx bounds everything. The errors are those of this package: an *[RPCError] or
+// *[HTTPError] is the answer to this very request, which another RPC would give as
+// well; see docs/FAILOVER.md for the others.
+func (c *Chain) Call(ctx context.Context, method string, params ...any) (json.RawMessage, error) {
+	return c.s.call(ctx, method, params)
+}
+
+// CallContext is Call for code that is written against go-ethereum's rpc.Client:
+// the result is decoded into the value that result points to. A nil result drops it.
+func (c *Chain) CallContext(ctx context.Context, result any, method string, args ...any) error {
+	raw, err := c.s.call(ctx, method, args)
+	if err != nil || result == nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, result); err != nil {
+		return &MalformedResponseError{Method: method, Reason: "the result isn't what the caller wants: " + err.Error()}
+	}
+	return nil
+}
+
+// CallAs is [Chain.Call] with the result decoded from JSON.
+func CallAs[T any](ctx context.Context, c *Chain, method string, params ...any) (T, error) {
+	var value T
+	err := c.CallContext(ctx, &value, method, params...)
+	return value, err
+}
+
+func (c *chainState) call(ctx context.Context, method string, params []any) (json.RawMessage, error) {
+	req, err := newCallRequest(c.pool, method, params)
+	if err != nil {
+		return nil, err
+	}
+	return c.do(ctx, req)
+}
+
+// replaceRing takes over a new list: the cursor stays on its RPC if that is still
+// listed, else it goes to the best (rule A2.3). It gives the entries that were
+// dropped. The caller holds c.mu.
+func (c *chainState) replaceRing(list *List) (dropped []string) {
+	var at *endpoint
+	if c.ring != nil && len(c.ring.endpoints) > 0 {
+		at = c.ring.endpoints[c.cursor]
+	}
+	c.ring, dropped = newRing(list, c.ring)
+	c.cursor = 0
+	if at != nil && at.pos >= 0 {
+		c.cursor = at.pos
+	}
+	return dropped
+}
+
+// hasRPCs tells whether there is a list in memory with an RPC in it.
+func (c *chainState) hasRPCs() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ring != nil && len(c.ring.endpoints) > 0
+}
+
+// failed notes a failure of an RPC. In Sticky the cursor goes on when the RPC is
+// the one that it stands on (rule A4.2).
+func (c *chainState) failed(e *endpoint, f *failure) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.health.record(f)
+	if c.pool.mode != Sticky || c.ring == nil || e.pos < 0 || c.cursor != e.pos {
+		return
+	}
+	c.moves = append(c.moves, cursorMove{from: e, cause: f})
+	c.cursor = (e.pos + 1) % len(c.ring.endpoints)
+}
+
+// served notes that an RPC answered.
+func (c *chainState) served(e *endpoint) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !e.health.clean() {
+		e.health.reset()
+	}
+	if c.pool.mode == RoundRobin && e.pos >= 0 {
+		c.cursor = (e.pos + 1) % len(c.ring.endpoints)
+	}
+}
+
+// restoreCursor puts the cursor back where it stood before the first step whose
+// cause no longer stands (rule A7.3). The caller holds c.mu.
+func (c *chainState) restoreCursor() {
+	for i, move := range c.moves {
+		if move.cause.stands() {
+			continue
+		}
+		if move.from.pos >= 0 {
+			c.cursor = move.from.pos
+		}
+		c.moves = c.moves[:i]
+		return
+	}
+}
+
+// settle makes the failures of a call that has ended final.
+func (c *chainState) settle(records []callFailure) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.restoreCursor()
+	for _, record := range records {
+		record.endpoint.health.settle(record.failure)
+	}
+	kept := c.moves[:0]
+	for _, move := range c.moves {
+		if !causedBy(move, records) {
+			kept = append(kept, move)
+		}
+	}
+	clear(c.moves[len(kept):])
+	c.moves = kept
+}
+
+func causedBy(move cursorMove, records []callFailure) bool {
+	for _, record := range records {
+		if record.failure == move.cause {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,301 @@
+package rpcpool
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+)
+
+const (
+	checkProxyAfter  = 3 // different RPCs that one call couldn't reach through a proxy (rule A7.1)
+	maxRangeRefusals = 3 // refusals that end a log query (rule A5)
+)
+
+// request is what a call carries round the ring.
+type request interface {
+	// method is the JSON-RPC method; empty where it isn't known.
+	method() string
+	// encodedParams are the params as JSON; nil where they aren't known.
+	encodedParams() []byte
+	// send makes one attempt and says what came of it. ctx ends with the attempt.
+	send(ctx context.Context, to target) outcome
+}
+
+// target is where an attempt goes.
+type target struct {
+	chain    string // the chain's key
+	endpoint *endpoint
+	proxy    *proxy
+}
+
+// call is one request on its way round the ring.
+type call struct {
+	ctx   context.Context
+	pool  *poolState
+	chain *chainState
+	req   request
+	key   string // the chain's key in the list
+	want  wanted
+
+	attempts      []Attempt
+	tried         map[*endpoint]bool
+	rangeRefusals int
+	span          uint64 // the widest span that a provider named
+
+	failures      []callFailure
+	proxyFailures []proxyFailure
+
+	result json.RawMessage
+	err    error
+}
+
+// callFailure is a failure of an RPC that this call saw. It becomes a report if
+// it still stands when the call ends.
+type callFailure struct {
+	endpoint *endpoint
+	failure  *failure
+	report   string
+	detail   string
+	noticed  bool // that it no longer stands was acted upon
+	served   bool // the RPC answered later in the call
+}
+
+// proxyFailure is a proxy's refusal of an RPC, which may turn out to be the RPC's
+// doing (rule A5.1).
+type proxyFailure struct {
+	endpoint *endpoint
+	proxy    *proxy
+	failure  *failure
+}
+
+// step is how a call goes on after an RPC was tried.
+type step int
+
+const (
+	next     step = iota // with the next candidate
+	anew                 // with candidates taken anew: failures were undone
+	finished             // not at all: there is a result or an error
+)
+
+// do carries a request round the ring until it has an answer. Whatever the way
+// out, a panic of the user's function included, the failures that stand are
+// settled and reported.
+func (c *chainState) do(ctx context.Context, req request) (json.RawMessage, error) {
+	if c.invalid != nil {
+		return nil, c.invalid
+	}
+	if !c.pool.begin() {
+		return nil, ErrClosed
+	}
+	defer c.pool.done()
+	k := &call{ctx: ctx, pool: c.pool, chain: c, req: req}
+	defer k.settle()
+	k.run()
+	return k.result, k.err
+}
+
+func (k *call) run() {
+	for round := range k.pool.maxRounds {
+		maxAge := k.pool.refreshInterval
+		if round > 0 {
+			maxAge = minRefetch
+		}
+		if err := k.chain.ensureList(k.ctx, maxAge); err != nil {
+			k.err = k.interrupted(err)
+			return
+		}
+		if k.prepare(round) == finished || k.walkRing() == finished {
+			return
+		}
+	}
+	k.err = k.exhausted()
+}
+
+// prepare derives what the call needs from the list. An RPC that has it must be
+// listed, even if it is cooling (rule A3.2).
+func (k *call) prepare(round int) step {
+	c := k.chain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ring == nil {
+		return next
+	}
+	k.key = c.ring.key
+	k.want.method = k.req.method()
+	k.want.need = requirementOf(k.want.method, k.req.encodedParams(), c.archive, c.ring.head)
+	k.want.read = blockReadOf(k.want.method, k.req.encodedParams())
+	if round == 0 && len(c.ring.endpoints) > 0 && !c.ring.capable(k.want.need) {
+		k.err = &NoCapableRPCError{
+			Chain: c.ref, Method: k.want.method, Needs: k.want.need.names(), Listed: len(c.ring.endpoints),
+		}
+		return finished
+	}
+	return next
+}
+
+// walkRing walks round the ring once, and again from the start as often as a
+// dead proxy is found on the way.
+func (k *call) walkRing() step {
+	for {
+		s := k.walk()
+		if s == next {
+			s = k.checkSuspects()
+		}
+		if s != anew {
+			return s
+		}
+	}
+}
+
+// walk tries the candidates in turn. They are taken once, at its start: what
+// changes meanwhile counts in the next walk (rule A4.2a).
+func (k *call) walk() step {
+	for _, e := range k.candidates() {
+		s := k.try(e)
+		if s == next && k.noticeUndone() {
+			s = anew
+		}
+		if s != next {
+			return s
+		}
+	}
+	return next
+}
+
+func (k *call) candidates() []*endpoint {
+	c := k.chain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.restoreCursor()
+	if c.ring == nil {
+		return nil
+	}
+	return candidates(c.ring, c.cursor, k.want, time.Now())
+}
+
+// try makes attempts on one RPC, through one proxy or, where the proxy is at
+// fault or its address is blocked, through several.
+func (k *call) try(e *endpoint) step {
+	p := k.pool.proxies.current(time.Now())
+	if p == nil {
+		return k.outOfProxies()
+	}
+	triedOther := false
+	for {
+		out, deaths := k.attempt(e, p)
+		if k.err != nil {
+			return finished
+		}
+		switch out.verdict {
+		case VerdictOK:
+			return k.succeed(e, p, out)
+		case VerdictCaller:
+			k.err = out.err
+			return finished
+		case VerdictProxyFail:
+			if s := k.proxyFailed(e, p, out, deaths); s != next {
+				return s
+			}
+			if p = k.pool.proxies.current(time.Now()); p == nil {
+				return k.outOfProxies()
+			}
+		case VerdictIPBlocked:
+			other := k.otherProxy(p, triedOther)
+			if other == nil {
+				return k.rpcFailed(e, out)
+			}
+			p, triedOther = other, true
+		case VerdictConnFail:
+			return k.connFailed(e, p, out, deaths)
+		case VerdictUnsupported, VerdictRange, VerdictNoState:
+			return k.passOver(e, out)
+		default:
+			return k.rpcFailed(e, out)
+		}
+	}
+}
+
+// attempt sends the request once. Where the caller or the pool ended it, k.err
+// says so and the outcome is nobody's. deaths is the proxy's count at its start.
+func (k *call) attempt(e *endpoint, p *proxy) (out outcome, deaths uint64) {
+	deaths = p.deaths.Load()
+	if k.err = k.ended(); k.err != nil {
+		return outcome{}, deaths
+	}
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(k.ctx, k.pool.timeout)
+	defer cancel()
+	out = k.req.send(ctx, target{chain: k.key, endpoint: e, proxy: p})
+	if out.verdict != VerdictOK && out.verdict != VerdictCaller {
+		if k.err = k.ended(); k.err != nil {
+			return outcome{}, deaths
+		}
+	}
+	k.note(e, p, out, time.Since(start))
+	return out, deaths
+}
+
+// note keeps a failed attempt for the errors, and logs every one.
+func (k *call) note(e *endpoint, p *proxy, out outcome, took time.Duration) {
+	a := Attempt{RPC: e.label, Proxy: p.label, Verdict: out.verdict, Detail: out.detail, Duration: took}
+	if out.verdict != VerdictOK && out.verdict != VerdictCaller {
+		k.attempts = append(k.attempts, a)
+		if k.tried == nil {
+			k.tried = map[*endpoint]bool{}
+		}
+		k.tried[e] = true
+	}
+	if !k.pool.log.Enabled(k.ctx, slog.LevelDebug) {
+		return
+	}
+	k.pool.log.LogAttrs(k.ctx, slog.LevelDebug, "rpcpool: attempt",
+		slog.String("chain", k.chain.ref),
+		slog.String("method", k.want.method),
+		slog.String("rpc", a.RPC),
+		slog.String("proxy", a.Proxy),
+		slog.String("verdict", string(a.Verdict)),
+		slog.String("detail", a.Detail),
+		slog.Duration("duration", took))
+}
+
+// ended gives the error of a call that its caller or Close has ended.
+func (k *call) ended() error {
+	if err := k.ctx.Err(); err != nil {
+		return k.interrupted(err)
+	}
+	if k.pool.shut.Load() {
+		return ErrClosed
+	}
+	return nil
+}
+
+// interrupted adds the story of the call to its caller's own end; other errors
+// it leaves as they are.
+func (k *call) interrupted(err error) error {
+	if k.ctx.Err() == nil || isError(err) {
+		return err
+	}
+	return &InterruptedError{Err: k.ctx.Err(), Attempts: k.attempts}
+}
+
+// exhausted is the error of a call that nobody answered (rule A4.4).
+func (k *call) exhausted() error {
+	if k.rangeRefusals > 0 {
+		return &LogsRangeTooLargeError{SuggestedSpan: k.span, Attempts: k.attempts}
+	}
+	c := k.chain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := &NoHealthyRPCError{Chain: c.ref, Attempts: k.attempts}
+	if c.ring != nil {
+		err.Listed = len(c.ring.endpoints)
+		err.RetryAt = c.ring.firstBack(k.want.need, time.Now())
+	}
+	return err
+}
+
+func (k *call) outOfProxies() step {
+	k.err = &ProxyError{Attempts: k.attempts, RetryAt: k.pool.proxies.firstBack(time.Now())}
+	return finished
+}

@@ -1,0 +1,12 @@
+module github.com/bomzrpc/rpcpool/integration
+
+go 1.26.0
+
+require (
+	github.com/bomzrpc/rpcpool v0.0.0
+	github.com/stretchr/testify v1.12.1
+	golang.org/x/crypto v0.59.0
+	golang.org/x/net v0.62.0
+)
+
+replace github.com/bomzrpc/rpcpool => ..

@@ -1,0 +1,140 @@
+// Package jsonrpc writes the envelope of a JSON-RPC 2.0 request and takes that of
+// an answer apart, without touching what is inside: a result is given back as the
+// bytes that it came as.
+package jsonrpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+)
+
+// AppendRequest appends a request to dst. The params are JSON.
+func AppendRequest(dst []byte, id uint64, method string, params []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	dst = strconv.AppendUint(dst, id, 10)
+	dst = append(dst, `,"method":`...)
+	name, err := json.Marshal(method)
+	if err != nil {
+		name = []byte(`""`) // strings always marshal
+	}
+	dst = append(dst, name...)
+	dst = append(dst, `,"params":`...)
+	dst = append(dst, params...)
+	return append(dst, '}')
+}
+
+// Answer is a JSON-RPC answer: a result, or an error.
+type Answer struct {
+	ID     json.RawMessage // as it came; nil where there is none
+	Result json.RawMessage // a part of the answer's bytes; nil where there is an error
+	Error  *Error          // nil where there is a result
+}
+
+// Error is the error of a JSON-RPC answer.
+type Error struct {
+	Code    int
+	Message string
+	Data    json.RawMessage // as it came; nil where there is none, or null
+}
+
+// What makes a body no answer.
+var (
+	ErrNotJSON        = errors.New("the answer isn't JSON")
+	ErrEmpty          = errors.New("the answer is empty")
+	ErrNotObject      = errors.New("the answer isn't a JSON-RPC object")
+	ErrNeither        = errors.New("the answer has neither a result nor an error")
+	ErrMalformedError = errors.New("the answer's error isn't of JSON-RPC's form")
+)
+
+// ParseAnswer takes an answer apart. Members that JSON-RPC doesn't name are
+// passed over; of a member that stands twice the last one counts, as for
+// encoding/json. A null error beside a result is none; both are an error.
+func ParseAnswer(body []byte) (Answer, error) {
+	trimmed := bytes.TrimLeft(body, " \t\r\n")
+	switch {
+	case len(trimmed) == 0:
+		return Answer{}, ErrEmpty
+	case !json.Valid(body):
+		return Answer{}, ErrNotJSON
+	case trimmed[0] != '{':
+		return Answer{}, ErrNotObject
+	}
+	var answer Answer
+	var rawError json.RawMessage
+	for name, value := range members(trimmed) {
+		switch name {
+		case "id":
+			answer.ID = value
+		case "result":
+			answer.Result = value
+		case "error":
+			rawError = value
+		}
+	}
+	if len(rawError) > 0 && string(rawError) != "null" {
+		parsed, err := ParseError(rawError)
+		if err != nil {
+			return Answer{}, err
+		}
+		answer.Error, answer.Result = parsed, nil
+		return answer, nil
+	}
+	if answer.Result == nil {
+		return Answer{}, ErrNeither
+	}
+	return answer, nil
+}
+
+// HasID tells whether the answer's id is this one. Some servers give a number
+// back as a string, which is as good.
+func (a *Answer) HasID(id uint64) bool {
+	text := string(a.ID)
+	if len(text) >= 2 && text[0] == '"' {
+		text = text[1 : len(text)-1]
+	}
+	return text == strconv.FormatUint(id, 10)
+}
+
+// ParseError reads an error object. Servers leave out the code or the message, or
+// give the code as text: what is needed to judge the error is one of the two.
+func ParseError(raw json.RawMessage) (*Error, error) {
+	var fields struct {
+		Code    json.RawMessage `json:"code"`
+		Message json.RawMessage `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	}
+	if len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &fields) != nil {
+		return nil, ErrMalformedError
+	}
+	e := &Error{}
+	code, hasCode := parseCode(fields.Code)
+	hasMessage := present(fields.Message) && json.Unmarshal(fields.Message, &e.Message) == nil
+	if !hasCode && !hasMessage {
+		return nil, ErrMalformedError
+	}
+	e.Code = code
+	if present(fields.Data) {
+		e.Data = fields.Data
+	}
+	return e, nil
+}
+
+func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+func parseCode(raw json.RawMessage) (int, bool) {
+	if !present(raw) {
+		return 0, false
+	}
+	text := string(raw)
+	if text[0] == '"' && json.Unmarshal(raw, &text) != nil {
+		return 0, false
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	if err != nil || number != math.Trunc(number) || math.Abs(number) > math.MaxInt32 {
+		return 0, false
+	}
+	return int(number), true
+}

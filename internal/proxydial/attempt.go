@@ -1,0 +1,105 @@
+package proxydial
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// Phase is how far an attempt has come (rule A5.4).
+type Phase int32
+
+// The phases, in the order in which an attempt goes through them. Not every
+// proxy has all of them.
+const (
+	// PhaseNone is before the first dial, or while a pooled connection is used.
+	PhaseNone Phase = iota
+	// PhaseDial is the connection to the proxy itself, its name's lookup included.
+	PhaseDial
+	// PhaseTLS is TLS to an https:// proxy.
+	PhaseTLS
+	// PhaseGreeting is the SOCKS5 greeting and login.
+	PhaseGreeting
+	// PhaseConnect is from when the proxy is asked for the target until it answers.
+	PhaseConnect
+	// PhaseTargetTLS is TLS with the target through the tunnel. The dialer doesn't
+	// see it: whoever does sets it by SetPhase.
+	PhaseTargetTLS
+	// PhaseReady is when the connection is up.
+	PhaseReady
+)
+
+// String gives a phrase that fits after "while", such as "connecting to the proxy".
+func (p Phase) String() string {
+	switch p {
+	case PhaseNone:
+		return "waiting for a connection"
+	case PhaseDial:
+		return "connecting to the proxy"
+	case PhaseTLS:
+		return "setting up TLS with the proxy"
+	case PhaseGreeting:
+		return "greeting the proxy"
+	case PhaseConnect:
+		return "asking the proxy for the target"
+	case PhaseTargetTLS:
+		return "setting up TLS with the target"
+	case PhaseReady:
+		return "waiting for the answer"
+	default:
+		return "in an unknown phase"
+	}
+}
+
+// Attempt takes an attempt's own context, and a box for its phase, to the dialer
+// inside a context's values. Nothing else gets there: net/http dials under
+// [context.WithoutCancel] of the request's context, so that neither its deadline
+// nor its end would reach the dialer, and dials would outlive their attempts
+// (rule A5.4).
+//
+// The methods are safe for concurrent use and do nothing on a nil Attempt.
+type Attempt struct {
+	ctx   context.Context
+	phase atomic.Int32
+}
+
+type attemptKey struct{}
+
+// WithAttempt gives a context that carries a new Attempt. The Attempt keeps ctx:
+// when ctx ends, a dial that runs under the returned context, or one derived from
+// it in any way, ends too.
+func WithAttempt(ctx context.Context) (context.Context, *Attempt) {
+	a := &Attempt{ctx: ctx}
+	return context.WithValue(ctx, attemptKey{}, a), a
+}
+
+// AttemptFrom gives the Attempt that ctx carries; nil if none.
+func AttemptFrom(ctx context.Context) *Attempt {
+	a, _ := ctx.Value(attemptKey{}).(*Attempt)
+	return a
+}
+
+// Phase gives the phase that was set last. It speaks of the last dial that ran
+// for the attempt: where net/http served the request on a pooled connection
+// meanwhile, it says nothing about the request.
+func (a *Attempt) Phase() Phase {
+	if a == nil {
+		return PhaseNone
+	}
+	return Phase(a.phase.Load())
+}
+
+// SetPhase sets the phase.
+func (a *Attempt) SetPhase(p Phase) {
+	if a != nil {
+		a.phase.Store(int32(p))
+	}
+}
+
+// Context gives the attempt's own context, for work on a new connection that isn't
+// the dialer's, such as TLS with the target. A nil Attempt has one that never ends.
+func (a *Attempt) Context() context.Context {
+	if a == nil {
+		return context.Background()
+	}
+	return a.ctx
+}

@@ -1,0 +1,315 @@
+package rpcpool
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/bomzrpc/rpcpool/internal/proxydial"
+)
+
+const (
+	// minHandshake is the least time for reaching a proxy and its greeting, where
+	// the attempt has that long: net.Dialer gives the first of several addresses
+	// no less than 2 s, so a shorter limit would never try the second.
+	minHandshake = 3 * time.Second
+
+	idleConnTimeout   = 30 * time.Second
+	maxIdlePerRPC     = 256
+	maxResponseHeader = 64 << 10
+)
+
+// links are the connections through one proxy. Transports aren't shared between
+// proxies: net/http's pool doesn't know which proxy a connection goes through.
+type links struct {
+	dialer  *proxydial.Dialer
+	working context.Context // ends when the pool is closed
+
+	tunnel  *http.Transport // connections through to the RPC
+	forward *http.Transport // plain-http requests that an HTTP proxy is asked to carry out; nil for SOCKS
+
+	// The same, but with a fresh connection for each request (rule A5.3).
+	freshTunnel, freshForward *http.Transport
+
+	mu     sync.Mutex // protects open and closed
+	open   map[*linkConn]struct{}
+	closed bool
+}
+
+func newProxy(dial *proxydial.Proxy, p *poolState) *proxy {
+	l := &links{
+		dialer: &proxydial.Dialer{
+			Proxy:            dial,
+			Dial:             p.dial,
+			HandshakeTimeout: max(minHandshake, p.timeout/3),
+			RootCAs:          p.rootCAs,
+		},
+		working: p.working,
+		open:    map[*linkConn]struct{}{},
+	}
+	targetTLS := &tls.Config{RootCAs: p.rootCAs, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}
+	l.tunnel = newTransport()
+	l.tunnel.DialContext = l.dialTunnel
+	l.tunnel.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return l.dialTLS(ctx, addr, targetTLS)
+	}
+	l.freshTunnel = fresh(l.tunnel)
+	if dial.AbsoluteForm() {
+		l.forward = newTransport()
+		// That there is a proxy makes net/http write the absolute form; where it
+		// is only dialProxy knows.
+		l.forward.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.invalid"})
+		l.forward.DialContext = l.dialProxy
+		l.freshForward = fresh(l.forward)
+	}
+	return &proxy{dial: dial, label: dial.String(), links: l}
+}
+
+// newTransport is HTTP/1.1 only: a dead HTTP/2 connection stays in the pool and
+// fails every later request on it, a dead HTTP/1.1 connection fails one.
+func newTransport() *http.Transport {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		Protocols:              protocols,
+		MaxIdleConnsPerHost:    maxIdlePerRPC,
+		IdleConnTimeout:        idleConnTimeout,
+		MaxResponseHeaderBytes: maxResponseHeader,
+	}
+}
+
+func fresh(t *http.Transport) *http.Transport {
+	f := t.Clone()
+	f.DisableKeepAlives = true
+	return f
+}
+
+// forwards tells whether an HTTP proxy carries out requests to the target itself,
+// so that its own pages can stand in for the target's answers (rule A5.2).
+func (l *links) forwards(target *url.URL) bool {
+	return l.forward != nil && target.Scheme == "http"
+}
+
+// transport gives the transport for a target.
+func (l *links) transport(target *url.URL, freshConn bool) *http.Transport {
+	switch forward := l.forwards(target); {
+	case forward && freshConn:
+		return l.freshForward
+	case forward:
+		return l.forward
+	case freshConn:
+		return l.freshTunnel
+	}
+	return l.tunnel
+}
+
+func (l *links) dialTunnel(ctx context.Context, _, addr string) (net.Conn, error) {
+	ctx, release := l.bind(ctx)
+	defer release()
+	conn, err := l.dialer.Tunnel(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	return l.track(conn)
+}
+
+func (l *links) dialProxy(ctx context.Context, _, _ string) (net.Conn, error) {
+	ctx, release := l.bind(ctx)
+	defer release()
+	conn, err := l.dialer.Reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return l.track(conn)
+}
+
+// dialTLS does the RPC's TLS handshake here instead of in net/http, which would
+// run it under a context that doesn't end with the attempt.
+func (l *links) dialTLS(ctx context.Context, addr string, config *tls.Config) (net.Conn, error) {
+	attempt := proxydial.AttemptFrom(ctx)
+	ctx, release := l.bind(ctx)
+	defer release()
+	conn, err := l.dialer.Tunnel(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	attempt.SetPhase(proxydial.PhaseTargetTLS)
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	config = config.Clone()
+	config.ServerName = host
+	secured := tls.Client(conn, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	attempt.SetPhase(proxydial.PhaseReady)
+	return l.track(secured)
+}
+
+// bind gives a context that ends with the attempt, which net/http hides from its
+// dialers, and with the pool.
+func (l *links) bind(ctx context.Context) (bound context.Context, release func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stopPool := context.AfterFunc(l.working, cancel)
+	stopAttempt := context.AfterFunc(proxydial.AttemptFrom(ctx).Context(), cancel)
+	return ctx, func() { stopPool(); stopAttempt(); cancel() }
+}
+
+// linkConn is a connection that Close of the pool can find.
+type linkConn struct {
+	net.Conn
+	links *links
+	once  sync.Once
+}
+
+func (l *links) track(conn net.Conn) (net.Conn, error) {
+	tracked := &linkConn{Conn: conn, links: l}
+	l.mu.Lock()
+	closed := l.closed
+	if !closed {
+		l.open[tracked] = struct{}{}
+	}
+	l.mu.Unlock()
+	if closed {
+		_ = conn.Close()
+		return nil, ErrClosed
+	}
+	return tracked, nil
+}
+
+func (c *linkConn) Close() error {
+	c.once.Do(func() {
+		c.links.mu.Lock()
+		delete(c.links.open, c)
+		c.links.mu.Unlock()
+	})
+	return c.Conn.Close()
+}
+
+// close ends every connection, those in use included.
+func (l *links) close() {
+	l.mu.Lock()
+	l.closed = true
+	open := make([]*linkConn, 0, len(l.open))
+	for conn := range l.open {
+		open = append(open, conn)
+	}
+	l.mu.Unlock()
+	for _, conn := range open {
+		_ = conn.Close()
+	}
+	for _, t := range []*http.Transport{l.tunnel, l.forward, l.freshTunnel, l.freshForward} {
+		if t != nil {
+			t.CloseIdleConnections()
+		}
+	}
+}
+
+// trip is how far one request got: what the verdict on its failure hangs on.
+type trip struct {
+	attempt   *proxydial.Attempt
+	gotConn   atomic.Bool
+	reused    atomic.Bool // the connection had carried another request before
+	firstByte atomic.Bool // a part of the answer came in
+}
+
+func (t *trip) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) {
+			t.reused.Store(info.Reused)
+			t.gotConn.Store(true)
+		},
+		GotFirstResponseByte: func() { t.firstByte.Store(true) },
+	}
+}
+
+// roundTrip sends a request through the proxy. The request's body must be fresh;
+// again makes another for the one repetition that rule A5.3 allows, nil forbids it.
+func (l *links) roundTrip(req *http.Request, again func() io.ReadCloser) (*http.Response, *linkError) {
+	res, failed := l.tripOnce(req, false)
+	if failed == nil || again == nil || !failed.diedIdle() || req.Context().Err() != nil {
+		return res, failed
+	}
+	repeated := req.Clone(req.Context())
+	repeated.Body = again()
+	return l.tripOnce(repeated, true)
+}
+
+func (l *links) tripOnce(req *http.Request, freshConn bool) (*http.Response, *linkError) {
+	ctx, attempt := proxydial.WithAttempt(req.Context())
+	t := &trip{attempt: attempt}
+	ctx = httptrace.WithClientTrace(ctx, t.trace())
+	req = req.WithContext(ctx)
+	if login := l.dialer.Proxy.Authorization(); login != "" && l.forwards(req.URL) {
+		req.Header = req.Header.Clone()
+		req.Header.Set("Proxy-Authorization", login)
+	}
+	res, err := l.transport(req.URL, freshConn).RoundTrip(req)
+	if err != nil {
+		return nil, newLinkError(t, err, req.Context())
+	}
+	return res, nil
+}
+
+// linkError is a request that got no answer.
+type linkError struct {
+	proxy    *proxydial.Error // the connection through the proxy failed; nil else
+	phase    proxydial.Phase  // how far the connection was when time ran out
+	timedOut bool
+	reused   bool
+	received bool // a part of the answer had come
+	err      error
+}
+
+func newLinkError(t *trip, err error, ctx context.Context) *linkError {
+	failed := &linkError{err: withoutURL(err), received: t.firstByte.Load()}
+	errors.As(err, &failed.proxy)
+	// The box of phases counts only as long as no connection was had: a request
+	// can start a dial and then get a connection that came free.
+	if t.gotConn.Load() {
+		failed.phase = proxydial.PhaseReady
+		failed.reused = t.reused.Load()
+	} else {
+		failed.phase = t.attempt.Phase()
+	}
+	var timeout interface{ Timeout() bool }
+	failed.timedOut = errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded) ||
+		(errors.As(err, &timeout) && timeout.Timeout())
+	return failed
+}
+
+// diedIdle tells whether a kept connection turned out to be dead, with nothing
+// received on it: nobody's fault (rule A5.3).
+func (f *linkError) diedIdle() bool {
+	return f.reused && !f.received && !f.timedOut && brokeOff(f.err)
+}
+
+func brokeOff(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) ||
+		isServerClosedIdle(err)
+}
+
+// isServerClosedIdle asks by text, the only way: net/http doesn't export the
+// error by which it says that the server closed a kept connection.
+func isServerClosedIdle(err error) bool {
+	const text = "http: server closed idle connection"
+	for ; err != nil; err = errors.Unwrap(err) {
+		if err.Error() == text {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,222 @@
+package rpcpool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// minRefetch is how old a list must be to be fetched anew between rounds, so that
+// a bot whose RPCs are all cooling doesn't turn each call into one of the pool's
+// (rule A4.3).
+const minRefetch = 5 * time.Second
+
+// listFetch is one request for a chain's list, shared by all calls that need it.
+type listFetch struct {
+	done chan struct{} // closed when the list was taken over, or err is set
+	err  error         // why there is no list; nil where there is one
+}
+
+// ensureList sees to it that the handle has a list that isn't older than maxAge.
+// A list in memory is never given up: where the pool can't say better, it stays.
+func (c *chainState) ensureList(ctx context.Context, maxAge time.Duration) error {
+	fetch := c.startFetch(maxAge)
+	if fetch == nil {
+		return nil
+	}
+	select {
+	case <-fetch.done:
+		return fetch.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// startFetch gives the fetch to wait for, or nil where the list will do. Ages
+// count from the end of the last fetch, also of a failed one (rule A2.2).
+func (c *chainState) startFetch(maxAge time.Duration) *listFetch {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ring != nil {
+		if len(c.ring.endpoints) == 0 {
+			maxAge = minRefetch
+		}
+		if time.Since(c.fetchedAt) < maxAge {
+			return nil
+		}
+	}
+	if c.fetch == nil {
+		fetch := &listFetch{done: make(chan struct{})}
+		if !c.pool.start(func() { c.runFetch(fetch) }) {
+			return &listFetch{done: closedChannel, err: ErrClosed}
+		}
+		c.fetch = fetch
+	}
+	return c.fetch
+}
+
+var closedChannel = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// runFetch asks for the list and takes over what comes of it. It belongs to the
+// pool, not to a caller: one caller's end doesn't end it for the others.
+func (c *chainState) runFetch(fetch *listFetch) {
+	list, err := c.askDirectory(c.pool.working)
+	if c.pool.working.Err() != nil {
+		err = ErrClosed
+	}
+	list, err = c.settleOnList(list, err, c.hasRPCs())
+
+	c.mu.Lock()
+	var dropped []string
+	switch {
+	case list != nil:
+		dropped = c.replaceRing(list)
+	case err != nil:
+		c.ring = nil // an empty one: the next call asks again
+	}
+	c.fetchedAt = time.Now()
+	c.fetch = nil
+	c.mu.Unlock()
+
+	for _, entry := range dropped {
+		c.log().Debug("rpcpool: entry of the list dropped", "chain", c.ref, "entry", entry)
+	}
+	fetch.err = err
+	close(fetch.done)
+}
+
+// askDirectory fetches the list within the time that one request to the pool has.
+func (c *chainState) askDirectory(ctx context.Context) (list *List, err error) {
+	ctx, cancel := context.WithTimeout(ctx, poolTimeout)
+	defer cancel()
+	err = callDirectory(func() (err error) {
+		list, err = c.pool.directory.RPCs(ctx, c.ref)
+		return err
+	})
+	if err == nil && (list == nil || list.Key == "") {
+		return nil, &PoolAPIError{Chain: c.ref, Reason: "the directory gave a list without a key"}
+	}
+	return list, err
+}
+
+// settleOnList decides by what the pool said, and by what is in memory and in the
+// cache, which list to go on with (rule A2.4). A nil list without an error means
+// that the one in memory is kept.
+func (c *chainState) settleOnList(list *List, err error, kept bool) (*List, error) {
+	switch {
+	case errors.Is(err, ErrClosed):
+		if kept {
+			return nil, nil
+		}
+		return nil, ErrClosed
+	case err == nil && usable(list):
+		c.writeCache(list)
+		return list, nil
+	case kept && err == nil:
+		c.log().Warn("rpcpool: the pool lists no RPC any more, keeping the list in memory", "chain", c.ref)
+		return nil, nil
+	case kept:
+		c.log().Warn("rpcpool: the list can't be refreshed, keeping the one in memory", "chain", c.ref, "error", c.shown(err))
+		return nil, nil
+	case err == nil:
+		if old := c.readCache("the pool lists no RPC"); old != nil {
+			return old, nil
+		}
+		return list, nil
+	case refused(err):
+		return nil, err
+	}
+	if old := c.readCache("the pool is unavailable"); old != nil {
+		return old, nil
+	}
+	return nil, c.unreachable(err)
+}
+
+// usable tells whether a list has an RPC that can be asked at all.
+func usable(list *List) bool {
+	for i := range list.RPCs {
+		if newEndpoint(list.RPCs[i].URL) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// refused tells whether the pool refused the request: the caller's mistake, not
+// an outage that an old file should hide.
+func refused(err error) bool {
+	var api *PoolAPIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	switch api.StatusCode {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound:
+		return true
+	}
+	return false
+}
+
+// unreachable is the error where neither the pool nor the cache gave a list.
+func (c *chainState) unreachable(err error) error {
+	api := &PoolAPIError{Chain: c.ref}
+	var said *PoolAPIError
+	if errors.As(err, &said) {
+		api.StatusCode = said.StatusCode
+	}
+	api.Reason = "unreachable and no cache for this chain: " + c.shown(err)
+	return api
+}
+
+// shown is the text of a directory's error without the secrets that are known.
+func (c *chainState) shown(err error) string {
+	var api *PoolAPIError
+	if errors.As(err, &api) {
+		return c.pool.secrets.Scrub(api.Reason)
+	}
+	return c.pool.secrets.Scrub(withoutURL(err).Error())
+}
+
+func (c *chainState) writeCache(list *List) {
+	if err := c.cache.write(list, time.Now()); err != nil {
+		c.log().Warn("rpcpool: the list can't be cached; set Config.CacheDir to a folder that can be written",
+			"chain", c.ref, "file", c.cache.path, "error", err.Error())
+	}
+}
+
+// readCache gives the cached list where it has RPCs, with a warning that says why
+// and how old it is; nil where there is none.
+func (c *chainState) readCache(why string) *List {
+	list, savedAt, err := c.cache.read()
+	switch {
+	case errors.Is(err, errNoCache):
+		return nil
+	case err != nil:
+		c.log().Warn("rpcpool: the cached list can't be used", "chain", c.ref, "file", c.cache.path, "error", err.Error())
+		return nil
+	case !usable(list):
+		return nil
+	}
+	c.log().Warn("rpcpool: "+why+", using the cached list", "chain", c.ref,
+		"age", time.Since(savedAt).Round(time.Second).String(), "rpcs", len(list.RPCs))
+	return list
+}
+
+func (c *chainState) log() *slog.Logger { return c.pool.log }
+
+// callDirectory calls a user's Directory, whose panic must not take down the
+// program from a goroutine that the user doesn't see.
+func callDirectory(call func() error) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("the directory panicked: %v", fault)
+		}
+	}()
+	return call()
+}

@@ -1,0 +1,251 @@
+package rpcpool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+)
+
+// defaultChunk is the number of blocks of a piece.
+const defaultChunk = 1000
+
+// LogFilter chooses logs, as eth_getLogs does.
+type LogFilter struct {
+	// Address is a string, a []string, or anything that marshals to one address
+	// or a list of them. nil: every address.
+	Address any
+	// Topics are the topics by position, each nil (any), a string, or a list of
+	// alternatives. nil: any topics.
+	Topics []any
+	// FromBlock is the first block: an integer, *[math/big.Int], a hex quantity
+	// such as "0x1b4", a decimal string, "earliest" or "latest". nil: "latest".
+	FromBlock any
+	// ToBlock is the last block, in the same forms. nil: "latest".
+	ToBlock any
+	// BlockHash names one block instead; with it, both bounds must be nil.
+	BlockHash string
+}
+
+// LogChunk is a piece of a log query: the logs of the blocks From to To, both
+// included, as the RPC sent them.
+type LogChunk struct {
+	From, To uint64
+	Logs     []json.RawMessage
+}
+
+// LogsOption changes how a log query is cut and sent.
+type LogsOption func(*logsOptions)
+
+type logsOptions struct {
+	chunk       uint64
+	concurrency int
+	maxResults  int
+}
+
+// ChunkSize is the number of blocks of a piece. Default: 1000; 0 means the default.
+func ChunkSize(blocks uint64) LogsOption {
+	return func(o *logsOptions) { o.chunk = orDefault(blocks, defaultChunk) }
+}
+
+// Concurrency is the number of pieces that are asked for at once. Default: 1;
+// what is under 1 means 1. The order of the pieces stays that of the blocks.
+func Concurrency(n int) LogsOption {
+	return func(o *logsOptions) { o.concurrency = max(1, n) }
+}
+
+// MaxResults bounds the number of logs that [Chain.GetLogsChunked] collects;
+// beyond it the query ends with a *[RequestError]. Default: 0, no limit.
+func MaxResults(n int) LogsOption {
+	return func(o *logsOptions) { o.maxResults = max(0, n) }
+}
+
+// GetLogsChunked asks for the logs of a range of blocks in pieces, each with a
+// failover of its own, and gives them in the order of the blocks (rule A9). A piece
+// that RPCs refuse as too large is cut: to the span that they name, else in half;
+// the smaller size is kept for the rest of the call. From > to is an empty list.
+//
+// "latest", and an absent bound, is asked for once, by eth_blockNumber. An answer
+// that is no block number or no list of logs is a *[MalformedResponseError]; one
+// block that is still refused is a *[LogsRangeTooLargeError].
+func (c *Chain) GetLogsChunked(ctx context.Context, filter LogFilter, opts ...LogsOption) ([]json.RawMessage, error) {
+	options := newLogsOptions(opts)
+	logs := []json.RawMessage{}
+	for chunk, err := range c.logChunks(ctx, filter, options) {
+		if err != nil {
+			return nil, err
+		}
+		logs = append(logs, chunk.Logs...)
+		if options.maxResults > 0 && len(logs) > options.maxResults {
+			return nil, &RequestError{Method: "eth_getLogs", Reason: fmt.Sprintf(
+				"more than MaxResults(%d) logs by block %d; use LogChunks, or a narrower filter", options.maxResults, chunk.To)}
+		}
+	}
+	return logs, nil
+}
+
+// LogChunks is [Chain.GetLogsChunked] as an iterator: it yields the pieces in the
+// order of their blocks as they come, and ends after the first error. Breaking off
+// ends what is under way.
+func (c *Chain) LogChunks(ctx context.Context, filter LogFilter, opts ...LogsOption) iter.Seq2[LogChunk, error] {
+	return c.logChunks(ctx, filter, newLogsOptions(opts))
+}
+
+func newLogsOptions(opts []LogsOption) logsOptions {
+	options := logsOptions{chunk: defaultChunk, concurrency: 1}
+	for _, opt := range opts {
+		opt(&options)
+	}
+	return options
+}
+
+func (c *Chain) logChunks(ctx context.Context, filter LogFilter, options logsOptions) iter.Seq2[LogChunk, error] {
+	return func(yield func(LogChunk, error) bool) {
+		query, err := newLogQuery(ctx, c, filter)
+		if err != nil {
+			yield(LogChunk{}, err)
+			return
+		}
+		if query.whole {
+			logs, err := query.fetch(ctx, nil)
+			yield(LogChunk{Logs: logs}, err)
+			return
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		pieces := newLogPieces(ctx, query, options)
+		defer pieces.wait()
+		defer cancel()
+		for {
+			chunk, more, err := pieces.next()
+			if err != nil {
+				yield(LogChunk{}, err)
+				return
+			}
+			if !more || !yield(chunk, nil) {
+				return
+			}
+		}
+	}
+}
+
+// logQuery is a filter whose bounds are known.
+type logQuery struct {
+	chain    *Chain
+	filter   map[string]any
+	from, to uint64
+	whole    bool // the filter names one block by its hash and is sent as it is
+}
+
+// newLogQuery checks a filter and turns its bounds into numbers.
+func newLogQuery(ctx context.Context, c *Chain, filter LogFilter) (*logQuery, error) {
+	q := &logQuery{chain: c, filter: map[string]any{}}
+	if filter.Address != nil {
+		q.filter["address"] = filter.Address
+	}
+	if filter.Topics != nil {
+		q.filter["topics"] = filter.Topics
+	}
+	if filter.BlockHash != "" {
+		if filter.FromBlock != nil || filter.ToBlock != nil {
+			return nil, badFilter("BlockHash names one block, so FromBlock and ToBlock must be nil")
+		}
+		q.filter["blockHash"], q.whole = filter.BlockHash, true
+		return q, nil
+	}
+	from, err := parseBound("FromBlock", filter.FromBlock)
+	if err != nil {
+		return nil, err
+	}
+	to, err := parseBound("ToBlock", filter.ToBlock)
+	if err != nil {
+		return nil, err
+	}
+	if from.latest || to.latest {
+		head, err := c.head(ctx)
+		if err != nil {
+			return nil, err
+		}
+		from, to = from.at(head), to.at(head)
+	}
+	q.from, q.to = from.number, to.number
+	return q, nil
+}
+
+func badFilter(reason string) error {
+	return &RequestError{Method: "eth_getLogs", Reason: reason}
+}
+
+// head asks for the number of the latest block.
+func (c *Chain) head(ctx context.Context) (uint64, error) {
+	raw, err := c.Call(ctx, "eth_blockNumber")
+	if err != nil {
+		return 0, err
+	}
+	number, ok := blockNumber(raw)
+	if !ok || raw[0] != '"' {
+		return 0, &MalformedResponseError{Method: "eth_blockNumber", Reason: "the result isn't a hex number"}
+	}
+	return number, nil
+}
+
+// fetch asks for the logs of one piece; nil for a filter that is sent as it is.
+func (q *logQuery) fetch(ctx context.Context, piece *blockRange) ([]json.RawMessage, error) {
+	filter := make(map[string]any, len(q.filter)+2)
+	for name, value := range q.filter {
+		filter[name] = value
+	}
+	if piece != nil {
+		filter["fromBlock"] = fmt.Sprintf("0x%x", piece.from)
+		filter["toBlock"] = fmt.Sprintf("0x%x", piece.to)
+	}
+	raw, err := q.chain.Call(ctx, "eth_getLogs", filter)
+	if err != nil {
+		return nil, err
+	}
+	var logs []json.RawMessage
+	if json.Unmarshal(raw, &logs) != nil || logs == nil {
+		return nil, &MalformedResponseError{Method: "eth_getLogs", Reason: "the result isn't a list of logs"}
+	}
+	return logs, nil
+}
+
+// blockRange is a range of blocks, both ends included.
+type blockRange struct{ from, to uint64 }
+
+// span is the number of blocks; the whole of uint64 has one less than it has.
+func (r blockRange) span() uint64 {
+	if r.from == 0 && r.to == math.MaxUint64 {
+		return math.MaxUint64
+	}
+	return r.to - r.from + 1
+}
+
+// first gives the first blocks of the range, at most size of them.
+func (r blockRange) first(size uint64) blockRange {
+	if size < r.span() {
+		r.to = r.from + size - 1
+	}
+	return r
+}
+
+// cutTo is the size to try after a span was refused: what the provider named where
+// that is smaller, else half. It is smaller than the span in any case, so every
+// refusal makes progress.
+func cutTo(refused, suggested uint64) uint64 {
+	if suggested > 0 && suggested < refused {
+		return suggested
+	}
+	return max(1, refused/2)
+}
+
+// tooLarge tells whether a piece was refused as too large, and the span that was named.
+func tooLarge(err error) (suggested uint64, ok bool) {
+	var refused *LogsRangeTooLargeError
+	if !errors.As(err, &refused) {
+		return 0, false
+	}
+	return refused.SuggestedSpan, true
+}

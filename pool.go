@@ -1,0 +1,196 @@
+package rpcpool
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bomzrpc/rpcpool/internal/redact"
+)
+
+// Pool has what all chains of a program share: the proxies, the pool API and the
+// connections. A program makes one and keeps it; it is safe for concurrent use.
+type Pool struct {
+	// A pointer, so that no printed form of a Pool reaches what is behind it.
+	s *poolState
+}
+
+// poolState is a Pool.
+type poolState struct {
+	settings
+	proxies proxyRing
+	checks  proxyChecks
+	reports reporter
+	secrets redact.Secrets // the API key and all logins of proxies
+	ids     atomic.Uint64  // the last JSON-RPC id that was given out
+
+	// working ends when Close begins, delivering when it gives up waiting for
+	// the reports that are queued.
+	working, delivering       context.Context
+	stopWorking, stopDelivery context.CancelFunc
+
+	mu         sync.Mutex // protects what follows
+	closed     bool
+	chains     map[chainKey]*chainState
+	background sync.WaitGroup // goroutines of the pool; Add only under mu while not closed
+
+	calls    atomic.Int64  // calls that are running
+	shut     atomic.Bool   // closed, readable without the lock
+	lastCall chan struct{} // gets a value when a call ends after shut and none is left
+}
+
+// chainKey is what makes two handles the same one (rule A4.6).
+type chainKey struct {
+	ref     string
+	archive Archive
+}
+
+// New makes a pool. Nothing is sent before the first call. The error is a
+// *ConfigError that names the field which can't be used.
+func New(cfg Config) (*Pool, error) {
+	resolved, err := cfg.resolve()
+	if err != nil {
+		return nil, err
+	}
+	p := &poolState{
+		settings: *resolved,
+		chains:   map[chainKey]*chainState{},
+		lastCall: make(chan struct{}, 1),
+	}
+	p.working, p.stopWorking = context.WithCancel(context.Background())
+	p.delivering, p.stopDelivery = context.WithCancel(context.Background())
+	p.secrets = redact.Of(p.apiKey)
+	for _, dial := range p.settings.proxies {
+		p.secrets = redact.Join(p.secrets, dial.Secrets())
+		p.proxies.proxies = append(p.proxies.proxies, newProxy(dial, p))
+	}
+	if p.directory == nil {
+		p.directory = newAPIDirectory(p.apiURL, p.apiKey, p.dial)
+	}
+	p.checks.pool = p
+	p.reports.directory, p.reports.log = p.directory, p.log
+	p.reports.start, p.reports.lifetime = p.start, p.delivering
+	return &Pool{p}, nil
+}
+
+// ChainOption chooses a property of the handle that [Pool.Chain] gives.
+type ChainOption func(*chainKey)
+
+// WithArchive makes the handle use only RPCs that keep old state (rule A3). The
+// handle has a list, cursor and cooldowns of its own.
+func WithArchive(level Archive) ChainOption {
+	return func(key *chainKey) { key.archive = level }
+}
+
+// Chain gives the handle for a chain: a chain id such as "8453", a key such as
+// "eip155:8453" or "aptos:mainnet", or an alias that the pool knows. Asking again
+// gives the same handle. The reference is used as it is written: "8453" and
+// "eip155:8453" are two handles with a list and cooldowns each (rule A4.6), so
+// write it the same way throughout. Chain never returns nil and sends nothing; an
+// empty reference, or one that the pool doesn't know, is an error of the calls.
+func (p *Pool) Chain(ref string, opts ...ChainOption) *Chain {
+	key := chainKey{ref: ref}
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&key)
+		}
+	}
+	return &Chain{p.s.chain(key)}
+}
+
+// ChainID gives the same handle as Chain with the decimal form of id.
+func (p *Pool) ChainID(id uint64, opts ...ChainOption) *Chain {
+	return p.Chain(strconv.FormatUint(id, 10), opts...)
+}
+
+func (p *poolState) chain(key chainKey) *chainState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.chains[key]
+	if c == nil {
+		c = newChainState(p, key)
+		p.chains[key] = c
+	}
+	return c
+}
+
+// Close ends the pool: calls that are running are interrupted with [ErrClosed],
+// as are those made later; reports that are queued get up to 2 s; connections are
+// closed. It returns when every goroutine of the pool has ended, and always nil. A
+// function given to [Chain.Run] isn't waited for longer than those 2 s.
+func (p *Pool) Close() error {
+	p.s.close()
+	return nil
+}
+
+func (p *poolState) close() {
+	grace, cancel := context.WithTimeout(context.Background(), reportGrace)
+	defer cancel()
+
+	p.shut.Store(true)
+	p.stopWorking()
+	p.proxies.closeLinks()
+	p.waitForCalls(grace)
+
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+
+	stop := context.AfterFunc(grace, p.stopDelivery)
+	p.background.Wait()
+	stop()
+	p.stopDelivery()
+	p.proxies.closeLinks()
+	if api, ok := p.directory.(*apiDirectory); ok {
+		api.close()
+	}
+}
+
+// waitForCalls waits until the running calls have ended, so that their reports
+// are queued, but not longer than the grace allows.
+func (p *poolState) waitForCalls(grace context.Context) {
+	for p.calls.Load() > 0 {
+		select {
+		case <-p.lastCall:
+		case <-grace.Done():
+			return
+		}
+	}
+}
+
+// begin counts a call in; false once the pool is closed.
+func (p *poolState) begin() bool {
+	p.calls.Add(1)
+	if p.shut.Load() {
+		p.done()
+		return false
+	}
+	return true
+}
+
+// done counts a call out.
+func (p *poolState) done() {
+	if p.calls.Add(-1) == 0 && p.shut.Load() {
+		select {
+		case p.lastCall <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// start runs a goroutine that belongs to the pool. False where the pool is closed
+// and nothing was started.
+func (p *poolState) start(run func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.background.Add(1)
+	go func() {
+		defer p.background.Done()
+		run()
+	}()
+	return true
+}

@@ -1,0 +1,143 @@
+package rpcpool
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bomzrpc/rpcpool/internal/proxydial"
+)
+
+// proxy is one of the user's proxies.
+type proxy struct {
+	dial  *proxydial.Proxy
+	label string // masked
+	links *links // connections through it
+
+	// deaths counts how often the proxy was found dead. A failed connection
+	// through it stands as long as this doesn't change (see failure.stands).
+	deaths atomic.Uint64
+
+	health ledger // guarded by proxyRing.mu
+}
+
+// proxyRing has the user's proxies, which all chains of the pool share. The
+// current one is used until it cools (section "Proxies" of docs/FAILOVER.md).
+type proxyRing struct {
+	proxies []*proxy
+
+	mu  sync.Mutex // protects cur and every proxy's health
+	cur int
+}
+
+// current gives the proxy to use at now; nil where all are cooling.
+func (r *proxyRing) current(now time.Time) *proxy {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pick(r.cur, now)
+}
+
+// other gives a proxy that isn't cooling and isn't p, and makes it the current
+// one; nil where there is none.
+func (r *proxyRing) other(p *proxy, now time.Time) *proxy {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.proxies {
+		if r.proxies[i] != p {
+			continue
+		}
+		for step := 1; step < len(r.proxies); step++ {
+			next := (i + step) % len(r.proxies)
+			if !r.proxies[next].health.cooling(now) {
+				r.cur = next
+				return r.proxies[next]
+			}
+		}
+	}
+	return nil
+}
+
+// pick makes the first proxy from index i on that isn't cooling the current one.
+// Where all are cooling it gives nil, and the one whose cooldown ends first is
+// the current one from then on (rule A4.2a).
+func (r *proxyRing) pick(i int, now time.Time) *proxy {
+	soonest, soonestEnd := -1, time.Time{}
+	for step := range r.proxies {
+		at := (i + step) % len(r.proxies)
+		_, until := r.proxies[at].health.standing()
+		if !now.Before(until) {
+			r.cur = at
+			return r.proxies[at]
+		}
+		if soonest < 0 || until.Before(soonestEnd) {
+			soonest, soonestEnd = at, until
+		}
+	}
+	r.cur = soonest
+	return nil
+}
+
+// firstBack is when the first of the cooling proxies may be used again; zero
+// where none is cooling.
+func (r *proxyRing) firstBack(now time.Time) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var first time.Time
+	for _, p := range r.proxies {
+		_, until := p.health.standing()
+		if now.Before(until) && (first.IsZero() || until.Before(first)) {
+			first = until
+		}
+	}
+	return first
+}
+
+// cool notes a failure of the proxy. The failure may be taken back (rule A5.1)
+// until it is settled.
+func (r *proxyRing) cool(p *proxy, now time.Time) *failure {
+	f := &failure{at: now}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.health.record(f)
+	return f
+}
+
+// takeBack undoes failures of proxies, none of which were theirs.
+func (r *proxyRing) takeBack(failures []*failure) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range failures {
+		f.undone = true
+	}
+}
+
+// settle makes the failure of a proxy final.
+func (r *proxyRing) settle(p *proxy, f *failure) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.health.settle(f)
+}
+
+// bury cools a proxy that is dead beyond doubt: every failed connection through
+// it, of whichever call, no longer stands.
+func (r *proxyRing) bury(p *proxy, now time.Time) {
+	f := r.cool(p, now)
+	p.deaths.Add(1)
+	r.settle(p, f)
+}
+
+// served resets the proxy after an answer came through it.
+func (r *proxyRing) served(p *proxy) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !p.health.clean() {
+		p.health.reset()
+	}
+}
+
+// closeLinks closes every connection through every proxy.
+func (r *proxyRing) closeLinks() {
+	for _, p := range r.proxies {
+		p.links.close()
+	}
+}

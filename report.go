@@ -1,0 +1,107 @@
+package rpcpool
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bomzrpc/rpcpool/internal/redact"
+)
+
+const (
+	maxQueuedReports = 1024
+	maxReportDetail  = 500 // characters
+	reportGrace      = 2 * time.Second
+)
+
+// reporter sends complaints to the pool in the background. It never delays a call
+// and its failures are nobody's (rule A8). Its goroutine lives only as long as
+// there is something to send.
+type reporter struct {
+	directory Directory
+	log       *slog.Logger
+	start     func(func()) bool // runs a goroutine of the pool
+	lifetime  context.Context   // ends when queued reports are given up
+
+	mu      sync.Mutex // protects what follows
+	queue   []Report
+	sending bool
+	lost    uint64 // reports dropped because the queue was full or the pool closed
+}
+
+// add queues reports.
+func (r *reporter) add(reports []Report) {
+	if len(reports) == 0 {
+		return
+	}
+	if lost := r.enqueue(reports); lost > 0 {
+		r.log.Debug("rpcpool: reports dropped, too many are waiting", "dropped", lost)
+	}
+}
+
+func (r *reporter) enqueue(reports []Report) (lost int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	room := max(0, maxQueuedReports-len(r.queue))
+	if len(reports) > room {
+		lost = len(reports) - room
+		reports = reports[:room]
+	}
+	r.queue = append(r.queue, reports...)
+	if !r.sending && len(r.queue) > 0 {
+		r.sending = r.start(r.send)
+		if !r.sending {
+			lost += len(r.queue)
+			r.queue = nil
+		}
+	}
+	r.lost += uint64(lost)
+	return lost
+}
+
+// send delivers what is queued, one by one, and ends when nothing is left.
+func (r *reporter) send() {
+	for {
+		report, ok := r.next()
+		if !ok {
+			return
+		}
+		if err := r.deliver(report); err != nil {
+			r.log.Debug("rpcpool: a report wasn't delivered", "chain", report.Chain,
+				"rpc", redact.URL(report.URL), "error", err.Error())
+		}
+	}
+}
+
+func (r *reporter) next() (Report, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lifetime.Err() != nil {
+		r.lost += uint64(len(r.queue))
+		r.queue = nil
+	}
+	if len(r.queue) == 0 {
+		r.sending = false
+		return Report{}, false
+	}
+	report := r.queue[0]
+	r.queue = r.queue[1:]
+	return report, true
+}
+
+func (r *reporter) deliver(report Report) error {
+	ctx, cancel := context.WithTimeout(r.lifetime, poolTimeout)
+	defer cancel()
+	return callDirectory(func() error { return r.directory.Report(ctx, report) })
+}
+
+// clip cuts text to at most n characters.
+func clip(text string, n int) string {
+	if len(text) <= n || utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[:n-1]) + "…"
+}

@@ -1,0 +1,274 @@
+package rpcpool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+)
+
+// RunOption changes what [Chain.Run] does. There are none yet.
+type RunOption func(*runRequest)
+
+// Run carries a function round the ring: it is called with the URL of an RPC and
+// a client that is bound to a proxy, on one RPC after another until it succeeds.
+// It is what REST APIs (Aptos, Tron, Cosmos) and other protocols are built on.
+//
+// fn must use the given ctx and client and no other client, which would bypass the
+// proxies. It may be called several times, so it must be repeatable: a stream that
+// it has begun to consume starts from the beginning. For every status that isn't
+// 2xx it returns an *[HTTPError], for a JSON-RPC error an *[RPCError]: they are
+// judged as an answer to [Chain.Call] is. Errors of the client are judged as what
+// they are. Of any other error the client's last exchange decides, so that an SDK
+// which hides statuses still fails over: after a failed connection, a 401, 403, 407,
+// 408, 429 or 5xx it is judged by that, else it is fn's own and returned as it is.
+//
+// The client doesn't follow redirects, for they would carry the RPC's URL, which
+// often has a key in it, to another host. It refuses to work once fn has returned.
+func (c *Chain) Run(ctx context.Context, fn func(ctx context.Context, url string, client *http.Client) error, opts ...RunOption) error {
+	if fn == nil {
+		return &RequestError{Method: "Run", Reason: "the function is nil"}
+	}
+	req := &runRequest{pool: c.s.pool, fn: fn}
+	for _, opt := range opts {
+		opt(req)
+	}
+	_, err := c.s.do(ctx, req)
+	return err
+}
+
+// RunAs is [Chain.Run] for a function that gives a value.
+func RunAs[T any](ctx context.Context, c *Chain, fn func(ctx context.Context, url string, client *http.Client) (T, error), opts ...RunOption) (T, error) {
+	var value, zero T
+	err := c.Run(ctx, func(ctx context.Context, url string, client *http.Client) (err error) {
+		value, err = fn(ctx, url, client)
+		return err
+	}, opts...)
+	if err != nil {
+		return zero, err
+	}
+	return value, nil
+}
+
+// runRequest is a user's function on its way round the ring.
+type runRequest struct {
+	pool *poolState
+	fn   func(ctx context.Context, url string, client *http.Client) error
+}
+
+func (*runRequest) method() string        { return "" }
+func (*runRequest) encodedParams() []byte { return nil }
+
+// send calls the function once.
+func (r *runRequest) send(ctx context.Context, to target) outcome {
+	watch := &watchedTransport{ctx: ctx, proxy: to.proxy, limit: r.pool.maxResponseBytes}
+	defer watch.retire()
+	err := r.fn(ctx, to.endpoint.url, &http.Client{
+		Transport:     watch,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	})
+	if err == nil {
+		return outcome{judgement: judgement{verdict: VerdictOK}}
+	}
+	return r.judge(ctx, to, watch.lastExchange(), err)
+}
+
+// judge says what the function's error means.
+func (r *runRequest) judge(ctx context.Context, to target, last exchange, err error) outcome {
+	call := callRequest{pool: r.pool}
+	var rpcErr *RPCError
+	var httpErr *HTTPError
+	switch {
+	case errors.As(err, &rpcErr):
+		out := call.judgeError(to, &RPCError{Code: rpcErr.Code, Message: rpcErr.Message, Data: rpcErr.Data})
+		out.err = err
+		return out
+	case errors.As(err, &httpErr):
+		return r.judgeHTTP(to, last, httpErr, err)
+	case last.failed != nil:
+		return judgeLink(last.failed, to.proxy.dial.AbsoluteForm())
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return failed(VerdictConnFail, reportTimeout, "the function didn't return in time")
+	case last.bodyErr != nil:
+		return brokenBody(ctx, last.bodyErr)
+	case last.tooLarge:
+		return failed(VerdictRPCFail, reportRPC, fmt.Sprintf("the answer is larger than %d bytes", r.pool.maxResponseBytes))
+	case last.response != nil && faultyStatus(last.response.StatusCode):
+		return r.judgeHTTP(to, last, &HTTPError{StatusCode: last.response.StatusCode, Status: statusText(last.response)}, err)
+	}
+	return outcome{judgement: judgement{verdict: VerdictCaller}, err: err, detail: "an error of the function's own"}
+}
+
+// faultyStatus tells whether a status is held against the RPC or the proxy even
+// where the function says nothing of it.
+func faultyStatus(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired,
+		http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return true
+	}
+	return status >= 500
+}
+
+// judgeHTTP judges a status that the function returned, or that its last exchange
+// had. The user's error is what the caller gets.
+func (r *runRequest) judgeHTTP(to target, last exchange, httpErr *HTTPError, err error) outcome {
+	if last.response != nil && last.response.StatusCode == httpErr.StatusCode {
+		if out, own := judgeProxyStatus(to.proxy, last.scheme, last.response, httpErr.Body); own {
+			return out
+		}
+	}
+	judged, rpcErr := r.pool.classifier.status(to.chain, "", httpErr.StatusCode, httpErr.Body)
+	status := &HTTPError{StatusCode: httpErr.StatusCode, Status: fmt.Sprint(httpErr.StatusCode, " ", http.StatusText(httpErr.StatusCode))}
+	out := (&callRequest{pool: r.pool}).rule(to, judged, rpcErr, status)
+	out.err = err
+	return out
+}
+
+// exchange is the last thing that went over a bound client.
+type exchange struct {
+	scheme   string
+	response *http.Response // its head; nil where there was no answer
+	failed   *linkError     // why there was none
+	bodyErr  error          // why the body broke off
+	tooLarge bool
+}
+
+// watchedTransport is bound to one attempt: it goes through the attempt's proxy,
+// ends with the attempt, and remembers what went over it last.
+type watchedTransport struct {
+	ctx   context.Context // ends with the attempt
+	proxy *proxy
+	limit int64
+
+	mu      sync.Mutex // protects what follows
+	retired bool
+	last    exchange
+}
+
+var errRetired = &RequestError{Method: "Run", Reason: "the client was used after the function that it was given to had returned"}
+
+func (t *watchedTransport) retire() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.retired = true
+}
+
+func (t *watchedTransport) lastExchange() exchange {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
+}
+
+func (t *watchedTransport) change(change func(last *exchange)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change(&t.last)
+}
+
+// RoundTrip sends a request of the user's function.
+func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	t.mu.Lock()
+	retired := t.retired
+	t.mu.Unlock()
+	if err := t.refuse(req, retired); err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	stop := context.AfterFunc(t.ctx, cancel)
+	release := func() { stop(); cancel() }
+	again := repeatOf(req)
+	bound := req.Clone(ctx)
+	bound.GetBody = nil // repeating is decided here, not by net/http
+	res, failed := t.proxy.links.roundTrip(bound, again)
+	if failed != nil {
+		release()
+		t.change(func(last *exchange) { *last = exchange{scheme: req.URL.Scheme, failed: failed} })
+		return nil, failed
+	}
+	t.change(func(last *exchange) { *last = exchange{scheme: req.URL.Scheme, response: res} })
+	res.Request = req
+	res.Body = &watchedBody{body: res.Body, transport: t, left: t.limit, release: release}
+	return res, nil
+}
+
+func (t *watchedTransport) refuse(req *http.Request, retired bool) error {
+	switch {
+	case retired:
+		return errRetired
+	case req.URL == nil || (req.URL.Scheme != "http" && req.URL.Scheme != "https") || req.URL.Host == "":
+		return &RequestError{Method: "Run", Reason: "the client sends http and https requests only"}
+	}
+	return nil
+}
+
+// repeatOf gives the way to repeat a request's body; nil where there is none.
+func repeatOf(req *http.Request) func() io.ReadCloser {
+	switch {
+	case req.Body == nil || req.Body == http.NoBody:
+		return func() io.ReadCloser { return http.NoBody }
+	case req.GetBody == nil:
+		return nil
+	}
+	return func() io.ReadCloser {
+		body, err := req.GetBody()
+		if err != nil {
+			return io.NopCloser(errReader{err})
+		}
+		return body
+	}
+}
+
+type errReader struct{ err error }
+
+func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+// Error makes a linkError what the user's function gets from the client. It says
+// no more than may be shown.
+func (f *linkError) Error() string {
+	if f.proxy != nil {
+		return "rpcpool: " + f.proxy.Error()
+	}
+	if f.timedOut {
+		return "rpcpool: no answer in time: " + f.phase.String()
+	}
+	return "rpcpool: " + linkText(f)
+}
+
+// Unwrap gives the cause.
+func (f *linkError) Unwrap() error { return f.err }
+
+// Timeout satisfies net.Error's half that SDKs ask for.
+func (f *linkError) Timeout() bool { return f.timedOut }
+
+// watchedBody is an answer's body: it notices where it breaks off, ends at the
+// limit, and releases the attempt's hold when it is closed.
+type watchedBody struct {
+	body      io.ReadCloser
+	transport *watchedTransport
+	left      int64
+	release   func()
+}
+
+func (b *watchedBody) Read(into []byte) (int, error) {
+	n, err := b.body.Read(into)
+	b.left -= int64(n)
+	if b.left < 0 {
+		b.transport.change(func(last *exchange) { last.tooLarge = true })
+		return n, &RequestError{Method: "Run", Reason: "the answer is larger than Config.MaxResponseBytes"}
+	}
+	if err != nil && err != io.EOF {
+		b.transport.change(func(last *exchange) { last.bodyErr = err })
+	}
+	return n, err
+}
+
+func (b *watchedBody) Close() error {
+	defer b.release()
+	return b.body.Close()
+}
