@@ -70,7 +70,8 @@ func (f cacheFile) write(list *List, now time.Time) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(dir, ".tmp-*") // created with mode 0600
+	removeAbandoned(dir, now)
+	temp, err := os.CreateTemp(dir, tempPattern) // created with mode 0600
 	if err != nil {
 		return err
 	}
@@ -86,6 +87,22 @@ func (f cacheFile) write(list *List, now time.Time) error {
 		return err
 	}
 	return os.Rename(temp.Name(), f.path)
+}
+
+// Temporary files of writers that were killed are swept up once no writer can be
+// at work on them any more.
+const (
+	tempPattern  = ".tmp-*"
+	abandonedFor = time.Hour
+)
+
+func removeAbandoned(dir string, now time.Time) {
+	temps, _ := filepath.Glob(filepath.Join(dir, tempPattern))
+	for _, temp := range temps {
+		if info, err := os.Stat(temp); err == nil && now.Sub(info.ModTime()) > abandonedFor {
+			_ = os.Remove(temp)
+		}
+	}
 }
 
 func (f cacheFile) encode(list *List, now time.Time) ([]byte, error) {

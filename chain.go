@@ -3,6 +3,8 @@ package rpcpool
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -10,7 +12,6 @@ import (
 // Chain is a handle on a chain: its list of RPCs, the cursor in it and the
 // cooldowns. It is safe for concurrent use and costs nothing to ask for again.
 type Chain struct {
-	// A pointer, so that no printed form of a Chain reaches what is behind it.
 	s *chainState
 }
 
@@ -54,7 +55,15 @@ func newChainState(p *poolState, key chainKey) *chainState {
 }
 
 // String gives the reference that the handle was made with.
-func (c *Chain) String() string { return "chain " + c.s.ref }
+func (c Chain) String() string {
+	if c.s == nil {
+		return "rpcpool.Chain(not made by Pool.Chain)"
+	}
+	return "rpcpool.Chain(" + strconv.Quote(c.s.ref) + ")"
+}
+
+// Format prints String under every verb, so that none reaches a handle's secrets.
+func (c Chain) Format(s fmt.State, verb rune) { formatText(s, verb, c.String()) }
 
 // Call sends a JSON-RPC request round the ring until an RPC answers, and gives
 // the result's bytes as they came. The params are the request's, in order, as

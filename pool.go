@@ -2,6 +2,7 @@ package rpcpool
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -12,13 +13,24 @@ import (
 // Pool has what all chains of a program share: the proxies, the pool API and the
 // connections. A program makes one and keeps it; it is safe for concurrent use.
 type Pool struct {
-	// A pointer, so that no printed form of a Pool reaches what is behind it.
 	s *poolState
 }
+
+// String gives the number of proxies: nothing else of a pool may be shown.
+func (p Pool) String() string {
+	if p.s == nil {
+		return "rpcpool.Pool(not made by New)"
+	}
+	return "rpcpool.Pool(" + strconv.Itoa(len(p.s.proxies.proxies)) + " proxies)"
+}
+
+// Format prints String under every verb, so that none reaches a pool's secrets.
+func (p Pool) Format(s fmt.State, verb rune) { formatText(s, verb, p.String()) }
 
 // poolState is a Pool.
 type poolState struct {
 	settings
+	api     *apiDirectory // nil where the user gave a Directory
 	proxies proxyRing
 	checks  proxyChecks
 	reports reporter
@@ -66,7 +78,8 @@ func New(cfg Config) (*Pool, error) {
 		p.proxies.proxies = append(p.proxies.proxies, newProxy(dial, p))
 	}
 	if p.directory == nil {
-		p.directory = newAPIDirectory(p.apiURL, p.apiKey, p.dial)
+		p.api = newAPIDirectory(p.apiURL, p.apiKey, p.dial)
+		p.directory = p.api
 	}
 	p.checks.pool = p
 	p.reports.directory, p.reports.log = p.directory, p.log
@@ -142,8 +155,8 @@ func (p *poolState) close() {
 	stop()
 	p.stopDelivery()
 	p.proxies.closeLinks()
-	if api, ok := p.directory.(*apiDirectory); ok {
-		api.close()
+	if p.api != nil {
+		p.api.close()
 	}
 }
 

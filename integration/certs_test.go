@@ -95,6 +95,13 @@ func (a authority) issue(name string, until time.Time) (tls.Certificate, error) 
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
+// onlyOurs are roots that don't know the https:// proxy.
+func onlyOurs() *x509.CertPool {
+	roots := x509.NewCertPool()
+	roots.AddCert(ourCA.cert)
+	return roots
+}
+
 func serving(cert tls.Certificate) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{cert}}
 }

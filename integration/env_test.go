@@ -18,13 +18,13 @@ import (
 
 // The variables that hand the child process its task.
 const (
-	childVariable        = "RPCPOOL_INTEGRATION_CHILD" // "1"
-	childProxyVariable   = "RPCPOOL_INTEGRATION_PROXY"
-	childPoolVariable    = "RPCPOOL_INTEGRATION_POOL"
-	childCacheVariable   = "RPCPOOL_INTEGRATION_CACHE"
-	childSuccess         = "the hostile environment changed nothing"
-	childTimeLimit       = 30 * time.Second
-	childChain           = "1"
+	childVariable      = "RPCPOOL_INTEGRATION_CHILD" // "1"
+	childProxyVariable = "RPCPOOL_INTEGRATION_PROXY"
+	childPoolVariable  = "RPCPOOL_INTEGRATION_POOL"
+	childCacheVariable = "RPCPOOL_INTEGRATION_CACHE"
+	childSuccess       = "the hostile environment changed nothing"
+	childTimeLimit     = 30 * time.Second
+	childChain         = "1"
 )
 
 // Rule A1.3: no proxy variable, in any case, changes anything for work or pool

@@ -9,4 +9,9 @@ require (
 	golang.org/x/net v0.62.0
 )
 
+require (
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/sys v0.50.0 // indirect
+)
+
 replace github.com/bomzrpc/rpcpool => ..

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -199,8 +198,3 @@ var blackHole = sync.OnceValues(func() (int, error) {
 	}
 	return 0, fmt.Errorf("the backlog of port %d doesn't fill", port)
 })
-
-// maskedHost is how the host of a URL shows in attempts.
-func maskedHost(raw string) string {
-	return strings.TrimSuffix(raw, "/")
-}

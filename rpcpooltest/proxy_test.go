@@ -207,7 +207,7 @@ func TestProxyHTTPFaults(t *testing.T) {
 		"login":   {ProxyRefuseLogin(), "status 407", "Proxy Authentication Required"},
 		"garbage": {ProxyGarbage(), "malformed HTTP response", "malformed HTTP response"},
 		"status":  {ProxyStatus(503), "status 503", "Service Unavailable"},
-		"nothing": {ProxyBlackHole(), "Client.Timeout", "Client.Timeout"},
+		"nothing": {ProxyBlackHole(), "deadline exceeded", "deadline exceeded"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Lists the folders of the project's Go modules, one a line, found by their go.mod.
 #
-#   scripts/modules.sh          the nested ones that hold code of the project: examples, plugins
+#   scripts/modules.sh          the nested ones that hold code of the project: examples, plugins, integration
 #   scripts/modules.sh --all    every one: the root (.), those, and tools/
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

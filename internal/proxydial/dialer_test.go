@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -55,12 +56,12 @@ func TestReach(t *testing.T) {
 // TLS to the proxy ends as everything else does, wherever the proxy falls silent or
 // breaks off in it, and the failures of TLS itself are told by their kind.
 func TestTLSToTheProxyFails(t *testing.T) {
-	hello := func(conn net.Conn) { _, _ = conn.Read(make([]byte, 4096)) }
+	hello := func(conn net.Conn) { _, _ = conn.Read(make([]byte, 16<<10)) }
 	speak := func(cfg *tls.Config) func(net.Conn) {
 		return func(conn net.Conn) { _ = tls.Server(conn, cfg).Handshake() }
 	}
-	h2only := serverTLS().Clone()
-	h2only.NextProtos = []string{"h2"}
+	foreign := serverTLS().Clone()
+	foreign.NextProtos = []string{"foreign"}
 	for _, test := range []struct {
 		name   string
 		serve  func(net.Conn)
@@ -71,7 +72,7 @@ func TestTLSToTheProxyFails(t *testing.T) {
 		{"closed", hello, proxydial.Closed, "setting up TLS with the proxy: the proxy closed the connection"},
 		{"cut", saying("\x16\x03", nil), proxydial.Closed, "closed the connection"},
 		{"plain HTTP", saying("HTTP/1.1 400 secret\r\n\r\n", silence), proxydial.BadTLS, "doesn't speak TLS"},
-		{"h2 alone", speak(h2only), proxydial.BadTLS, "the TLS handshake failed"},
+		{"alert", speak(foreign), proxydial.BadTLS, "the TLS handshake failed"},
 		{"other name", speak(serverTLSFor("secret.test", farFuture)), proxydial.BadTLS, "for another host name"},
 		{"expired", speak(serverTLSFor("p.test", time.Date(1995, 1, 1, 0, 0, 0, 0, time.UTC))), proxydial.BadTLS, "isn't valid"},
 	} {
@@ -225,7 +226,7 @@ func TestTunnelHasNoDeadline(t *testing.T) {
 		d := dialerTo(t, conv.url, n)
 		d.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := n.dial(ctx, network, addr)
-			return conn, errorsJoin(err, conn.SetDeadline(time.Now().Add(time.Second)))
+			return conn, errors.Join(err, conn.SetDeadline(time.Now().Add(time.Second)))
 		}
 		conn, err := d.Tunnel(t.Context(), target)
 		require.NoError(t, err)
@@ -244,7 +245,7 @@ func TestTunnelOnAConnectionThatTimesOut(t *testing.T) {
 		d := dialerTo(t, "socks5://p.test", n)
 		d.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := n.dial(ctx, network, addr)
-			return conn, errorsJoin(err, conn.SetDeadline(time.Now().Add(time.Second)))
+			return conn, errors.Join(err, conn.SetDeadline(time.Now().Add(time.Second)))
 		}
 		_, err := d.Tunnel(t.Context(), target)
 		wantError(t, err, greeting, proxydial.Timeout)
@@ -290,7 +291,8 @@ func TestTunnelRefusesTargets(t *testing.T) {
 			_, err := d.Tunnel(ctx, addr)
 			assert.Equal(t, !refused, dialed, "%s to %q", url, addr)
 			if refused {
-				wantError(t, err, proxydial.PhaseNone, proxydial.AddressType)
+				own := wantError(t, err, proxydial.PhaseNone, proxydial.AddressType)
+				assert.Equal(t, own.Err.Error(), err.Error())
 				assert.Equal(t, proxydial.PhaseNone, attempt.Phase())
 				assert.NotContains(t, err.Error(), "waiting")
 			}

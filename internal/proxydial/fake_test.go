@@ -255,7 +255,7 @@ func silence(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 // with then.
 func saying(words string, then func(net.Conn)) func(net.Conn) {
 	return func(conn net.Conn) {
-		if _, err := conn.Read(make([]byte, 1024)); err != nil {
+		if _, err := conn.Read(make([]byte, 16<<10)); err != nil {
 			return
 		}
 		_, _ = io.WriteString(conn, words)

@@ -2,7 +2,6 @@ package proxydial_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,8 +12,6 @@ import (
 
 	"github.com/bomzrpc/rpcpool/internal/proxydial"
 )
-
-func errorsJoin(errs ...error) error { return errors.Join(errs...) }
 
 // listen runs a proxy on loopback; its connections are given to serve, one by one.
 func listen(t *testing.T, serve func(conn *net.TCPConn)) (port int) {

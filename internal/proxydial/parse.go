@@ -33,15 +33,15 @@ func (m malformed) Error() string { return "the proxy's URL " + string(m) + want
 // any part of the URL. See wantedForm for the form.
 func Parse(raw string) (*Proxy, error) {
 	if strings.ContainsFunc(raw, func(r rune) bool { return r == ' ' || unicode.IsControl(r) }) {
-		return nil, malformed("has a space or control character in it (in a login, percent-encode it)")
+		return nil, malformed("has a space or control character in it (write a space in a login as %20)")
 	}
 	name, rest, found := strings.Cut(raw, "://")
 	if !found {
 		return nil, malformed("has no scheme")
 	}
 	name = strings.ToLower(name)
-	kind, known := schemes[name]
-	if !known {
+	kind, ok := schemes[name]
+	if !ok {
 		return nil, malformed("has an unknown scheme")
 	}
 	authority, err := authorityOf(rest)
@@ -56,14 +56,16 @@ func Parse(raw string) (*Proxy, error) {
 	if p.host, p.port, err = splitHost(authority, kind.port); err != nil {
 		return nil, err
 	}
-	if p.login, err = parseLogin(userinfo, kind.protocol); err != nil {
+	known, err := parseLogin(userinfo, kind.protocol)
+	if err != nil {
 		return nil, err
 	}
 	shown := &url.URL{Scheme: name, Host: authority}
-	if p.login != nil {
-		shown.User = url.UserPassword(p.login.user, p.login.password)
+	if known != nil {
+		shown.User = url.UserPassword(known.user, known.password)
 		user, password, _ := strings.Cut(userinfo, ":")
-		p.secrets = redact.Join(redact.OfProxy(shown), redact.Of(userinfo, user, password, p.login.basic()))
+		secrets := redact.Join(redact.OfProxy(shown), redact.Of(userinfo, user, password, known.basic()))
+		p.login = func() (*login, redact.Secrets) { return known, secrets }
 	}
 	p.label = redact.Proxy(shown)
 	return p, nil

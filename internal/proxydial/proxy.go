@@ -38,8 +38,7 @@ var schemes = map[string]scheme{
 	"https":   {protocol: httpProxy, tls: true, port: 443},
 }
 
-// login is a proxy's user and password, unescaped. It is kept behind a pointer,
-// so that a Proxy inside another struct's unexported field prints an address.
+// login is a proxy's user and password, unescaped.
 type login struct {
 	user, password string
 }
@@ -48,12 +47,14 @@ type login struct {
 // may be shared. Every way of printing it gives its label, without the login
 // (rule A1.5).
 type Proxy struct {
-	scheme  scheme
-	host    string // name or address, without brackets
-	port    uint16
-	login   *login // nil: none
-	label   string
-	secrets redact.Secrets
+	scheme scheme
+	host   string // name or address, without brackets
+	port   uint16
+	label  string
+	// login is nil for none. It is behind a function because fmt doesn't ask the
+	// methods of values in unexported fields: with a verb that doesn't fit, it
+	// prints whatever it reaches through them, pointers included.
+	login func() (*login, redact.Secrets)
 }
 
 // String gives the label: the URL as it was written, with "***" for the login.
@@ -79,7 +80,18 @@ func (p Proxy) MarshalJSON() ([]byte, error) { return json.Marshal(p.label) }
 
 // Secrets gives the texts that must be hidden wherever they may turn up: the
 // login as written, unescaped, and as it stands in a Proxy-Authorization header.
-func (p *Proxy) Secrets() redact.Secrets { return append(redact.Secrets(nil), p.secrets...) }
+func (p *Proxy) Secrets() redact.Secrets {
+	_, secrets := p.revealed()
+	return append(redact.Secrets(nil), secrets...)
+}
+
+// revealed gives the login; nil without one.
+func (p *Proxy) revealed() (*login, redact.Secrets) {
+	if p.login == nil {
+		return nil, nil
+	}
+	return p.login()
+}
 
 // AbsoluteForm tells whether plain-http targets are asked for by sending the proxy
 // the request with the target's whole URL, over a connection of [Dialer.Reach]:
@@ -90,10 +102,11 @@ func (p *Proxy) AbsoluteForm() bool { return p.scheme.protocol == httpProxy }
 // Authorization gives the value of the Proxy-Authorization header; empty without
 // a login, and for SOCKS proxies, whose login isn't a header.
 func (p *Proxy) Authorization() string {
-	if p.login == nil || p.scheme.protocol != httpProxy {
+	login, _ := p.revealed()
+	if login == nil || p.scheme.protocol != httpProxy {
 		return ""
 	}
-	return "Basic " + p.login.basic()
+	return "Basic " + login.basic()
 }
 
 func (l *login) basic() string {

@@ -47,7 +47,7 @@ func (s *session) askSOCKS5(to target) error {
 // greet agrees upon a method, and logs in where the proxy wants it.
 func (s *session) greet() error {
 	s.enter(PhaseGreeting)
-	login := s.proxy.login
+	login, _ := s.proxy.revealed()
 	if login == nil {
 		s.send([]byte{version5, 1, methodNone})
 	} else {
@@ -134,7 +134,8 @@ func (s *session) askSOCKS4(to target) error {
 	if err := s.startAsking(); err != nil {
 		return err
 	}
-	s.send(socks4Request(to, s.proxy.login))
+	login, _ := s.proxy.revealed()
+	s.send(socks4Request(to, login))
 	code, err := s.readPair(version4Said)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -199,4 +200,66 @@ func TestTunnelOfAnEndedAttempt(t *testing.T) {
 	_, err := dialerTo(t, "socks5://p.test", n).Tunnel(context.WithoutCancel(ctx), target)
 	wantError(t, err, proxydial.PhaseDial, proxydial.Canceled)
 	assert.Empty(t, n.dials())
+}
+
+// endingConn ends the dial with the after-th byte that is read, and hands the byte
+// over all the same: at once, or when the dialer has closed the connection.
+type endingConn struct {
+	net.Conn
+	after  int
+	end    context.CancelFunc
+	wait   bool
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (c *endingConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.after -= n; c.after <= 0 && n > 0 {
+		c.end()
+		if c.wait {
+			<-c.closed
+		}
+	}
+	return n, err
+}
+
+func (c *endingConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}
+
+// An end that coincides with a byte of the proxy's answer, even its last one, is an
+// end: no step follows it, and no closed connection is handed out as a tunnel.
+func TestTunnelEndsTogetherWithAByte(t *testing.T) {
+	for _, conv := range conversations {
+		if conv.name == "https" {
+			continue // the bytes read are TLS's
+		}
+		for after := 1; after <= len(conv.said()); after++ {
+			for _, wait := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					n := &fakeNet{serve: speaker{t: t, conv: conv, slow: true, limit: -1, then: silence}.serve}
+					ctx, cancel := context.WithCancel(t.Context())
+					ctx, attempt := proxydial.WithAttempt(ctx)
+					d := dialerTo(t, conv.url, n)
+					d.HandshakeTimeout = time.Minute
+					d.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+						conn, err := n.dial(ctx, network, addr)
+						return &endingConn{Conn: conn, after: after, end: cancel, wait: wait, closed: make(chan struct{})}, err
+					}
+					_, err := d.Tunnel(context.WithoutCancel(ctx), conv.target)
+					// Without the wait, the next phase may have begun before the end was noticed.
+					if phase := conv.phaseAfter(after - 1); wait {
+						wantError(t, err, phase, proxydial.Canceled)
+					} else {
+						wantError(t, err, attempt.Phase(), proxydial.Canceled)
+						assert.NotEqual(t, proxydial.PhaseReady, attempt.Phase())
+					}
+					synctest.Wait()
+					assert.Zero(t, n.openConns())
+				})
+			}
+		}
+	}
 }

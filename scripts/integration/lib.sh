@@ -88,7 +88,7 @@ clear_reason() { rm -f "$CACHE/missing/$1"; }
 MISSING=()
 check_parts() {
 	local part why fatal=0 allowed
-	allowed=" ${RPCPOOL_INTEGRATION_ALLOW_MISSING//,/ } "
+	allowed=" $(tr , " " <<<"${RPCPOOL_INTEGRATION_ALLOW_MISSING:-}") "
 	for part in "${PARTS[@]}"; do
 		why=$(have_part "$part") && continue
 		MISSING+=("$part")
