@@ -96,7 +96,7 @@ func (k *call) proxyFailed(e *endpoint, p *proxy, out outcome, deaths uint64) st
 		if k.noticeUndone() {
 			return anew
 		}
-		return next
+		return sameRPC
 	}
 	k.proxyFailures = append(k.proxyFailures, proxyFailure{e, p, k.pool.proxies.cool(p, now)})
 	if k.pool.proxies.current(now) == nil {
@@ -105,7 +105,7 @@ func (k *call) proxyFailed(e *endpoint, p *proxy, out outcome, deaths uint64) st
 	if k.undoThrough(p) {
 		return anew
 	}
-	return next
+	return sameRPC
 }
 
 // refusedByAll blames the RPC when every proxy that wasn't cooling refused it: one

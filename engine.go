@@ -74,6 +74,7 @@ type step int
 
 const (
 	next     step = iota // with the next candidate
+	sameRPC              // with the same RPC, through the next proxy
 	anew                 // with candidates taken anew: failures were undone
 	finished             // not at all: there is a result or an error
 )
@@ -135,9 +136,10 @@ func (k *call) prepare(round int) step {
 }
 
 // walkRing walks round the ring once, and again from the start as often as a
-// dead proxy is found on the way.
+// dead proxy is found on the way. That is once for each proxy, or a few times more
+// where one comes back meanwhile; the limit is for proxies that do nothing else.
 func (k *call) walkRing() step {
-	for {
+	for range 4 + 2*len(k.pool.proxies.proxies) {
 		s := k.walk()
 		if s == next {
 			s = k.checkSuspects()
@@ -146,6 +148,7 @@ func (k *call) walkRing() step {
 			return s
 		}
 	}
+	return next
 }
 
 // walk tries the candidates in turn. They are taken once, at its start: what
@@ -181,7 +184,7 @@ func (k *call) try(e *endpoint) step {
 	if p == nil {
 		return k.outOfProxies()
 	}
-	triedOther := false
+	triedOther, refusals := false, 0
 	for {
 		out, deaths := k.attempt(e, p)
 		if k.err != nil {
@@ -194,10 +197,12 @@ func (k *call) try(e *endpoint) step {
 			k.err = out.err
 			return finished
 		case VerdictProxyFail:
-			if s := k.proxyFailed(e, p, out, deaths); s != next {
+			if s := k.proxyFailed(e, p, out, deaths); s != sameRPC {
 				return s
 			}
-			if p = k.pool.proxies.current(time.Now()); p == nil {
+			// Other calls may bring proxies back as fast as they fail here.
+			refusals++
+			if p = k.pool.proxies.current(time.Now()); p == nil || refusals > len(k.pool.proxies.proxies) {
 				return k.outOfProxies()
 			}
 		case VerdictIPBlocked:

@@ -23,8 +23,10 @@ const (
 	// no less than 2 s, so a shorter limit would never try the second.
 	minHandshake = 3 * time.Second
 
+	// Connections are kept in the number that was in use at once; the time that
+	// they may be idle is what bounds them, not a number.
 	idleConnTimeout   = 30 * time.Second
-	maxIdlePerRPC     = 256
+	maxIdlePerRPC     = 1 << 16
 	maxResponseHeader = 64 << 10
 )
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -76,7 +75,7 @@ func TestNoCallIsLostWhenAProxyIsStopped(t *testing.T) {
 				chain := b.ChainID(1)
 				_, err := chain.Call(bounded(t), "eth_blockNumber")
 				require.NoError(t, err)
-				stopped.signal(syscall.SIGSTOP)
+				stopped.stop()
 				for range 3 {
 					_, err = chain.Call(bounded(t), "eth_blockNumber")
 					require.NoError(t, err)
@@ -126,7 +125,7 @@ func TestNoCallIsLostWhenANodeIsStopped(t *testing.T) {
 			client, err := rpcpool.CallAs[string](bounded(t), chain, "web3_clientVersion")
 			require.NoError(t, err)
 			require.Contains(t, client, "anvil")
-			stopped.signal(syscall.SIGSTOP)
+			stopped.stop()
 			for range 5 {
 				client, err = rpcpool.CallAs[string](bounded(t), chain, "web3_clientVersion")
 				require.NoError(t, err)

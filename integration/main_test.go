@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -80,7 +81,8 @@ func (s *skipList) add(part, test string) {
 func (s *skipList) print() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for part, tests := range s.tests {
+	for _, part := range slices.Sorted(maps.Keys(s.tests)) {
+		tests := s.tests[part]
 		slices.Sort(tests)
 		fmt.Printf("!! SKIPPED for want of %s: %d tests\n", part, len(tests))
 		for _, test := range tests {

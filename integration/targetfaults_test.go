@@ -48,6 +48,7 @@ var targetFaults = []targetFault{
 	{name: "reset after the request", url: doing(afterRequest("", reset), true)},
 	{name: "closed after the request", url: doing(afterRequest("", closeNow), true)},
 	{name: "closed in the headers", url: doing(afterRequest("HTTP/1.1 200 OK\r\nContent-Ty", closeNow), true)},
+	{name: "closed between the headers", url: doing(afterRequest("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n", closeNow), true)},
 	{name: "not HTTP", url: doing(afterRequest("garbage garbage garbage\r\n\r\n", closeNow), true)},
 	{name: "reset in the body", url: doing(afterRequest(halfAnswer, reset), true)},
 	{name: "closed in the body", url: doing(afterRequest(halfAnswer, closeNow), true)},
@@ -79,10 +80,20 @@ func doing(do act, behindTLS bool) func(*testing.T, string) string {
 }
 
 // nodeFault tells the cells of the matrix that are the RPC's rpc_fail instead of
-// its conn_fail: squid turns an answer that isn't HTTP, and headers that break
-// off, into a page with status 200 (rule A5: not JSON).
+// its conn_fail, because the proxy makes a page with status 200 of what it got
+// (rule A5: not JSON): squid of an answer that isn't HTTP, squid and privoxy of
+// one that ends after whole header lines.
 func nodeFault(proxy proxyKind, scheme, fault string) bool {
-	return proxy.program() == "squid" && !proxy.relays(scheme) && (fault == "not HTTP" || fault == "closed in the headers")
+	if proxy.relays(scheme) {
+		return false
+	}
+	switch proxy.program() {
+	case "squid":
+		return fault == "not HTTP" || fault == "closed between the headers"
+	case "privoxy":
+		return fault == "closed between the headers"
+	}
+	return false
 }
 
 // refusedByEveryProxy tells the cells in which the proxy answers with a code that

@@ -178,7 +178,7 @@ func withTimeout(d time.Duration) func(*rpcpool.Config) {
 // bounded is a context for a call that must end by itself: where it doesn't, the
 // test fails instead of hanging.
 func bounded(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("the call didn't end by itself"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, errors.New("the call didn't end by itself"))
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -224,6 +224,24 @@ func startVictim(t *testing.T, kind string) *victim {
 }
 
 func (v *victim) signal(sig syscall.Signal) { _ = syscall.Kill(-v.cmd.Process.Pid, sig) }
+
+// stop halts it, and waits until all its threads stand still: it accepts
+// connections, as the kernel does that, and says nothing any more.
+func (v *victim) stop() {
+	v.t.Helper()
+	v.signal(syscall.SIGSTOP)
+	require.Eventually(v.t, func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", v.cmd.Process.Pid))
+		for _, thread := range threads {
+			stat, _ := os.ReadFile(thread)
+			// "pid (name) state ...", where the name may hold anything.
+			if _, state, _ := strings.Cut(string(stat), ") "); !strings.HasPrefix(state, "T") {
+				return false
+			}
+		}
+		return err == nil && len(threads) > 0
+	}, 5*time.Second, 5*time.Millisecond, "it doesn't stop")
+}
 
 // kill ends it at once and waits until it is gone.
 func (v *victim) kill() {

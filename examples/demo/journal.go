@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -63,8 +64,8 @@ func (j *journal) Handle(_ context.Context, record slog.Record) error {
 		j.note(a)
 		j.tell.attempt(&a)
 	case record.Level >= slog.LevelWarn:
-		if strings.Contains(text, "failures through it are undone") {
-			j.undo(attrs["proxy"].String())
+		if proxy, about := attrs["proxy"]; about { // the one warning about a proxy: it is dead
+			j.undo(proxy.String())
 		}
 		j.tell.warning(text + " (" + strings.Join(shown, ", ") + ")")
 	}
@@ -119,6 +120,20 @@ func (j *journal) take() []string {
 	}
 	j.recent = nil
 	return short
+}
+
+// cooling names the RPCs that are left alone now.
+func (j *journal) cooling() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var names []string
+	for rpc, of := range j.rpcs {
+		if len(of.standing) > 0 {
+			names = append(names, nickname(rpc))
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // nickname is the first part of a URL's host name.

@@ -33,17 +33,21 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	t := &teller{out: os.Stdout}
-	if isTerminal(os.Stdout) {
-		t.pause = 300 * time.Millisecond
-		t.colours = os.Getenv("NO_COLOR") == ""
-	}
+	watched := isTerminal(os.Stdout)
+	t := &teller{out: os.Stdout, colours: watched && os.Getenv("NO_COLOR") == ""}
 	s, err := newStory(ctx, t, rpcpooltest.NewLoopbackNetwork())
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	return s.play(acts)
+	if watched {
+		s.pause = 300 * time.Millisecond
+	}
+	if err := s.play(acts); err != nil {
+		return err
+	}
+	t.printf("With your own proxies and the real pool: go run ./examples/call -h\n")
+	return nil
 }
 
 // isTerminal tells whether somebody is watching, rather than a file or a pipe.

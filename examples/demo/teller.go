@@ -16,11 +16,10 @@ const width = 79
 // teller prints the story as it happens. Its methods may be called from several
 // goroutines: the library logs from its own.
 type teller struct {
-	out     io.Writer
 	colours bool
-	pause   time.Duration // before an act, for a human to read the last one
 
-	mu sync.Mutex // protects out
+	mu  sync.Mutex // protects out
+	out io.Writer
 }
 
 // The colours of a terminal.
@@ -75,7 +74,6 @@ func wrap(text string, columns int) []string {
 
 // act says what is about to happen.
 func (t *teller) act(number int, title, about string) {
-	time.Sleep(t.pause)
 	t.printf("\n%s\n", t.paint(bold, fmt.Sprintf("%d. %s", number, title)))
 	t.paragraph(plain, 3, about)
 }
@@ -98,13 +96,23 @@ func (t *teller) result(text string) { t.paragraph(green, 5, "= "+text) }
 func (t *teller) attempt(a *rpcpool.Attempt) {
 	// Painted after padding: the escapes have no width.
 	verdict := t.paint(verdictColour(a.Verdict), fmt.Sprintf("%-11s", a.Verdict))
-	t.printf("%8s  %s  %s via %s\n", millis(a.Duration), verdict, a.RPC, a.Proxy)
+	t.printf("%9s  %s  %s via %s\n", span(a.Duration), verdict, a.RPC, a.Proxy)
 	if a.Detail != "" {
-		t.paragraph(dim, 23, a.Detail)
+		t.paragraph(dim, 24, a.Detail)
 	}
 }
 
-func millis(d time.Duration) string { return fmt.Sprintf("%d ms", max(1, d.Milliseconds())) }
+// span shows a duration in at most six characters.
+func span(d time.Duration) string {
+	ms := float64(d) / float64(time.Millisecond)
+	switch {
+	case d >= time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	case ms >= 10:
+		return fmt.Sprintf("%.0f ms", ms)
+	}
+	return fmt.Sprintf("%.1f ms", ms)
+}
 
 func verdictColour(v rpcpool.Verdict) string {
 	switch v {

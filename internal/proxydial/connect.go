@@ -20,8 +20,8 @@ const maxHead = 64 << 10
 const headStart = "HTTP/1."
 
 var (
-	errNotHTTP    = finding("the answer to CONNECT isn't HTTP/1")
-	errHeadTooBig = finding("the answer to CONNECT has more than 64 KiB of header")
+	errNotHTTP    = findingError("the answer to CONNECT isn't HTTP/1")
+	errHeadTooBig = findingError("the answer to CONNECT has more than 64 KiB of header")
 )
 
 // askCONNECT is RFC 9110, section 9.3.6.
@@ -40,7 +40,7 @@ func (s *session) askCONNECT(to target) error {
 		}
 		return refusal
 	}
-	var why finding
+	var why findingError
 	switch {
 	case errors.As(err, &why):
 		return s.found(Garbage, why)
@@ -62,7 +62,7 @@ func connectRequest(to target, authorization string) []byte {
 }
 
 // readAnswer reads the final answer to CONNECT, passing over interim ones (1xx),
-// and leaves what follows its header in r. The error is a finding where the
+// and leaves what follows its header in r. The error is a findingError where the
 // answer isn't HTTP, else the reader's. The status is given with an error too,
 // where only the header was bad or broke off.
 func readAnswer(r *bufio.Reader) (status int, header http.Header, err error) {

@@ -85,7 +85,7 @@ func dialOwned(ctx context.Context, dial func(context.Context, string, string) (
 	select {
 	case r := <-results:
 		if r.err == nil && r.conn == nil {
-			r.err = finding("the dial function returned neither a connection nor an error")
+			r.err = findingError("the dial function returned neither a connection nor an error")
 		}
 		return r.conn, r.err
 	case <-ctx.Done():

@@ -176,13 +176,14 @@ func TestDialThatIgnoresItsContext(t *testing.T) {
 func TestDialKnowsTheDeadline(t *testing.T) {
 	for _, ending := range endings {
 		synctest.Test(t, func(t *testing.T) {
-			var deadline time.Time
+			deadlines := make(chan time.Time, 1)
 			d := dialerTo(t, "socks5://p.test", nil)
 			d.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 				assert.Equal(t, "tcp", network)
 				assert.Equal(t, "p.test:1080", addr)
 				assert.Equal(t, "v", ctx.Value(t))
-				deadline, _ = ctx.Deadline()
+				deadline, _ := ctx.Deadline()
+				deadlines <- deadline
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
@@ -191,7 +192,7 @@ func TestDialKnowsTheDeadline(t *testing.T) {
 			started := time.Now()
 			_, err := d.Tunnel(ctx, target)
 			wantError(t, err, proxydial.PhaseDial, ending.reason)
-			if ending.reason == proxydial.Timeout {
+			if deadline := <-deadlines; ending.reason == proxydial.Timeout {
 				assert.Equal(t, started.Add(time.Second), deadline, ending.name)
 			}
 			assert.Equal(t, time.Second, time.Since(started))

@@ -93,10 +93,10 @@ func (e *Error) GoString() string { return e.Error() }
 // MarshalJSON gives the error's text.
 func (e *Error) MarshalJSON() ([]byte, error) { return json.Marshal(e.Error()) }
 
-// finding is a cause in words of this package: safe to show.
-type finding string
+// findingError is a cause in words of this package: safe to show.
+type findingError string
 
-func (f finding) Error() string { return string(f) }
+func (f findingError) Error() string { return string(f) }
 
 func (e *Error) what() string {
 	switch e.Reason {
@@ -126,7 +126,7 @@ func (e *Error) what() string {
 }
 
 func (e *Error) foundOr(otherwise string) string {
-	var f finding
+	var f findingError
 	if errors.As(e.Err, &f) {
 		return string(f)
 	}

@@ -21,28 +21,28 @@ const maxLogin = 255
 // can be looked up is longer.
 const maxName = 255
 
-// malformed is an error of Parse. All of its texts stand in this file as they
+// malformedError is an error of Parse. All of its texts stand in this file as they
 // are: quoting even a part of a URL that can't be parsed could show its login, as
 // the errors of net/url do.
-type malformed string
+type malformedError string
 
-func (m malformed) Error() string { return "the proxy's URL " + string(m) + wantedForm }
+func (m malformedError) Error() string { return "the proxy's URL " + string(m) + wantedForm }
 
 // Parse reads a proxy's URL. The port defaults to 1080 for SOCKS, 80 for http and
 // 443 for https. Schemes may be in upper case. Errors say what is wrong without
 // any part of the URL. See wantedForm for the form.
 func Parse(raw string) (*Proxy, error) {
 	if strings.ContainsFunc(raw, func(r rune) bool { return r == ' ' || unicode.IsControl(r) }) {
-		return nil, malformed("has a space or control character in it (write a space in a login as %20)")
+		return nil, malformedError("has a space or control character in it (write a space in a login as %20)")
 	}
 	name, rest, found := strings.Cut(raw, "://")
 	if !found {
-		return nil, malformed("has no scheme")
+		return nil, malformedError("has no scheme")
 	}
 	name = strings.ToLower(name)
 	kind, ok := schemes[name]
 	if !ok {
-		return nil, malformed("has an unknown scheme")
+		return nil, malformedError("has an unknown scheme")
 	}
 	authority, err := authorityOf(rest)
 	if err != nil {
@@ -78,9 +78,9 @@ func authorityOf(rest string) (string, error) {
 		return strings.TrimSuffix(rest, "/"), nil
 	}
 	if strings.Contains(rest[end:], "@") {
-		return "", malformed("has /, ? or # in its login (percent-encode it: %2F, %3F, %23) or something after the port")
+		return "", malformedError("has /, ? or # in its login (percent-encode it: %2F, %3F, %23) or something after the port")
 	}
-	return "", malformed("has a path, query or fragment, which a proxy's URL must not have")
+	return "", malformedError("has a path, query or fragment, which a proxy's URL must not have")
 }
 
 func splitHost(authority string, defaultPort uint16) (host string, port uint16, err error) {
@@ -93,24 +93,24 @@ func splitHost(authority string, defaultPort uint16) (host string, port uint16, 
 		host = strings.Replace(host, "%25", "%", 1) // a zone's mark, as URLs write it
 		ip, err := netip.ParseAddr(host)
 		if !ok || after != "" && !hasPort || err != nil || !ip.Is6() {
-			return "", 0, malformed("has something else than an IPv6 address in brackets as its host")
+			return "", 0, malformedError("has something else than an IPv6 address in brackets as its host")
 		}
 	} else {
 		host, portText, hasPort = strings.Cut(authority, ":")
 		switch {
 		case host == "":
-			return "", 0, malformed("has no host")
+			return "", 0, malformedError("has no host")
 		case strings.Contains(portText, ":"):
-			return "", 0, malformed("has more than one colon after the login (an IPv6 address must be in brackets)")
+			return "", 0, malformedError("has more than one colon after the login (an IPv6 address must be in brackets)")
 		case !isHostName(host):
-			return "", 0, malformed("has a host that is no host name (names in other alphabets must be in their xn-- form)")
+			return "", 0, malformedError("has a host that is no host name (names in other alphabets must be in their xn-- form)")
 		}
 	}
 	if !hasPort {
 		return host, defaultPort, nil
 	}
 	if port, err = parsePort(portText); err != nil {
-		return "", 0, malformed("has a port that isn't a number from 1 to 65535")
+		return "", 0, malformedError("has a port that isn't a number from 1 to 65535")
 	}
 	return host, port, nil
 }
@@ -142,19 +142,19 @@ func parseLogin(userinfo string, spoken protocol) (*login, error) {
 	user, err1 := url.PathUnescape(rawUser)
 	password, err2 := url.PathUnescape(rawPassword)
 	if err1 != nil || err2 != nil {
-		return nil, malformed("has a % in its login that isn't followed by two hex digits (write % as %25)")
+		return nil, malformedError("has a % in its login that isn't followed by two hex digits (write % as %25)")
 	}
 	switch {
 	case user == "" && password == "":
 		return nil, nil
 	case strings.ContainsFunc(user+password, unicode.IsControl):
-		return nil, malformed("has a control character in its login")
+		return nil, malformedError("has a control character in its login")
 	case spoken == socks4 && password != "":
-		return nil, malformed("has a password, but SOCKS4 knows a user id only")
+		return nil, malformedError("has a password, but SOCKS4 knows a user id only")
 	case spoken == socks5 && user == "":
-		return nil, malformed("has a password but no user, which a SOCKS5 login must have")
+		return nil, malformedError("has a password but no user, which a SOCKS5 login must have")
 	case spoken != httpProxy && (len(user) > maxLogin || len(password) > maxLogin):
-		return nil, malformed("has a user or password of more than 255 bytes, too long for SOCKS")
+		return nil, malformedError("has a user or password of more than 255 bytes, too long for SOCKS")
 	}
 	return &login{user: user, password: password}, nil
 }

@@ -1,6 +1,7 @@
 package proxydial
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -21,7 +22,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		proxy, err := Parse(raw)
 		if err != nil {
-			if _, ok := err.(malformed); !ok || proxy != nil {
+			var fixed malformedError
+			if !errors.As(err, &fixed) || proxy != nil {
 				t.Fatalf("%T and %v", err, proxy)
 			}
 			return

@@ -178,12 +178,10 @@ func (s *session) read(b []byte) error {
 }
 
 // end gives why the session must end, with the cause that the context was given;
-// 0 and nil while it need not.
+// 0 and nil while it need not. The attempt's end comes first: the other contexts
+// may end as its consequence, and then know less.
 func (s *session) end() (Reason, error) {
-	ends := [3]context.Context{s.caller, s.limit, s.limit}
-	if s.attempt != nil {
-		ends[1] = s.attempt.ctx // before limit, which ends with it but without its cause
-	}
+	ends := [...]context.Context{s.attempt.Context(), s.caller, s.limit}
 	for _, ctx := range ends {
 		err := ctx.Err()
 		if err == nil {
@@ -193,7 +191,7 @@ func (s *session) end() (Reason, error) {
 		if errors.Is(err, context.DeadlineExceeded) {
 			reason = Timeout
 		}
-		if cause := context.Cause(ctx); cause != err {
+		if cause := context.Cause(ctx); !errors.Is(err, cause) {
 			err = fmt.Errorf("%w: %w", err, cause)
 		}
 		return reason, err
@@ -216,7 +214,7 @@ func (s *session) broke(err error) *Error {
 }
 
 // found makes the error of an answer that was read and judged.
-func (s *session) found(reason Reason, what finding) *Error {
+func (s *session) found(reason Reason, what findingError) *Error {
 	e := &Error{Phase: s.phase, Reason: reason}
 	if what != "" {
 		e.Err = what

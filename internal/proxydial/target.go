@@ -18,20 +18,20 @@ type target struct {
 func parseTarget(addr string) (target, error) {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
-		return target{}, finding("the target isn't of the form host:port")
+		return target{}, findingError("the target isn't of the form host:port")
 	}
 	port, err := parsePort(portText)
 	if err != nil {
-		return target{}, finding("the target's port isn't a number from 1 to 65535")
+		return target{}, findingError("the target's port isn't a number from 1 to 65535")
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		if ip.Zone() != "" {
-			return target{}, finding("the target's address has a zone, which means nothing to a proxy")
+			return target{}, findingError("the target's address has a zone, which means nothing to a proxy")
 		}
 		return target{ip: ip.Unmap(), port: port}, nil
 	}
 	if !isHostName(host) {
-		return target{}, finding("the target's host isn't a host name of at most 255 ASCII letters, digits, '-', '_' and '.'")
+		return target{}, findingError("the target's host isn't a host name of at most 255 ASCII letters, digits, '-', '_' and '.'")
 	}
 	return target{name: host, port: port}, nil
 }
@@ -51,10 +51,10 @@ func (t target) sayable(spoken protocol) error {
 		return nil
 	}
 	if t.ip.Is6() {
-		return finding("SOCKS4 has no IPv6 addresses; use a SOCKS5 or HTTP proxy")
+		return findingError("SOCKS4 has no IPv6 addresses; use a SOCKS5 or HTTP proxy")
 	}
 	if ip := t.ip.As4(); ip[0] == 0 && ip[1] == 0 && ip[2] == 0 {
-		return finding("SOCKS4 can't say an address of the form 0.0.0.x: there it announces a host name")
+		return findingError("SOCKS4 can't say an address of the form 0.0.0.x: there it announces a host name")
 	}
 	return nil
 }

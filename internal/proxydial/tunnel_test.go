@@ -263,3 +263,22 @@ func TestTunnelEndsTogetherWithAByte(t *testing.T) {
 		}
 	}
 }
+
+// Who derives the dial's context from the attempt's by hand, as a pool does that
+// must also end dials when it's closed, still gets the attempt's own end and cause.
+func TestTunnelTellsTheAttemptsEndFromItsConsequences(t *testing.T) {
+	for range 20 { // the consequences come in any order
+		synctest.Test(t, func(t *testing.T) {
+			n := &fakeNet{serve: silence}
+			attemptCtx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOfTest)
+			defer cancel()
+			attemptCtx, _ = proxydial.WithAttempt(attemptCtx)
+			ctx, cancelDial := context.WithCancel(context.WithoutCancel(attemptCtx))
+			defer cancelDial()
+			defer context.AfterFunc(attemptCtx, cancelDial)()
+			_, err := dialerTo(t, "socks5://p.test", n).Tunnel(ctx, target)
+			wantError(t, err, greeting, proxydial.Timeout)
+			require.ErrorIs(t, err, errOfTest)
+		})
+	}
+}

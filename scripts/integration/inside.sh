@@ -9,14 +9,10 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 if [ "${INSIDE:-}" != 1 ]; then
-	RUN=$(mktemp -d "${TMPDIR:-/tmp}/rpcpool-integration.XXXXXX")
-	export RUN INSIDE=1
-	trap 'rm -rf "$RUN"' EXIT
-	# The process namespace is the seat belt: whatever the trap inside misses, or if this script is killed, the
+	: "${RUN:?inside.sh is for run.sh, which makes that folder}"
+	# The process namespace is the seat belt: whatever the trap below misses, and if this process is killed, the
 	# kernel ends all that was started in it.
-	status=0
-	unshare --mount --net --pid --fork --kill-child --mount-proc "$0" "$@" || status=$?
-	exit $status
+	INSIDE=1 exec unshare --mount --net --pid --fork --kill-child --mount-proc "$0" "$@"
 fi
 
 export DENIED_PORT=18666 SSHD_PORT=10022 LOGIN=proxyuser PASSWORD=proxypass
@@ -83,6 +79,7 @@ prepare_network
 prepare_secrets
 : >"$RUN/started"
 up hardhat hardhat 18546
+up hardhat hardhat-manual 18549
 up geth geth 18547
 up anvil anvil 18545
 up anvil anvil-manual 18548

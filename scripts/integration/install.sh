@@ -12,7 +12,7 @@ say() { echo "install: $*"; }
 install_debian() {
 	local package missing=()
 	for package in "${!DEBIAN[@]}"; do
-		have_package "$package" >/dev/null && clear_reason "$package" || missing+=("$package")
+		if have_package "$package" >/dev/null; then clear_reason "$package"; else missing+=("$package"); fi
 	done
 	[ ${#missing[@]} = 0 ] && { say "Debian packages: all there"; return; }
 	if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then
@@ -23,8 +23,10 @@ install_debian() {
 	say "Debian packages: ${missing[*]}"
 	without_services
 	apt_get update >"$CACHE/apt.log" 2>&1 || say "apt-get update failed, trying with the lists there are (see $CACHE/apt.log)"
-	for package in "${missing[@]}"; do install_package "$package"; done
-	restore_services
+	local status=0
+	for package in "${missing[@]}"; do install_package "$package" || status=1; done
+	disable_services
+	return $status
 }
 
 # One package at a time: one that can't be had must not keep the others out.
@@ -32,7 +34,7 @@ install_package() {
 	if [ "$1" = squid-openssl ] && dpkg-query -W -f '${db:Status-Abbrev}' squid 2>/dev/null | grep -q '^ii'; then
 		set_reason "$1" "squid-openssl conflicts with the package squid, which is installed; remove that one first"
 		say "$1: $(cat "$CACHE/missing/$1")"
-		return
+		return 1
 	fi
 	if apt_get install --no-install-recommends "$1=${DEBIAN[$1]}" >>"$CACHE/apt.log" 2>&1; then
 		clear_reason "$1"
@@ -40,6 +42,7 @@ install_package() {
 	else
 		set_reason "$1" "apt-get install $1=${DEBIAN[$1]} failed: $(grep -E '^E:' "$CACHE/apt.log" | tail -1)"
 		say "$1: $(cat "$CACHE/missing/$1")"
+		return 1
 	fi
 }
 
@@ -54,11 +57,11 @@ without_services() {
 	printf '#!/bin/sh\nexit 101\n' >$POLICY && chmod 755 $POLICY
 	trap 'rm -f $POLICY' EXIT
 }
-restore_services() {
+disable_services() {
 	local package unit
 	command -v systemctl >/dev/null || return 0
 	for package in "${NEW_PACKAGES[@]}"; do
-		for unit in $(dpkg -L "$package" | sed -n 's|^/lib/systemd/system/\([^@]*\.service\)$|\1|p'); do
+		for unit in $(dpkg -L "$package" | grep -E '^(/usr)?/lib/systemd/system/[^@/]+\.(service|timer)$' | xargs -rn1 basename); do
 			systemctl disable "$unit" >>"$CACHE/apt.log" 2>&1 || say "couldn't disable $unit, see $CACHE/apt.log"
 		done
 	done
@@ -98,8 +101,7 @@ install_geth() {
 		why="go isn't installed"
 	else
 		say "building geth $GETH_VERSION, this takes minutes"
-		# From an empty folder, so that no go.mod or workspace nearby has a say.
-		(cd "$(mktemp -d)" && GOWORK=off GOFLAGS=-mod=mod GOBIN=$CACHE/bin timeout 1200 nice -n 10 \
+		(cd "$CACHE" && GOWORK=off GOFLAGS=-mod=mod GOBIN=$CACHE/bin timeout 1200 nice -n 10 \
 			go install "github.com/ethereum/go-ethereum/cmd/geth@v$GETH_VERSION") >"$CACHE/geth.log" 2>&1 </dev/null 9>&- ||
 			why="go install of geth v$GETH_VERSION failed: $(tail -1 "$CACHE/geth.log")"
 		[ -n "$why" ] || geth_fits || why="the geth that was built isn't version $GETH_VERSION"

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Names, versions and checks shared by install.sh, run.sh, inside.sh and start.sh. Sourced, not run.
 
 SCRIPTS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -39,7 +40,7 @@ part_tests() { # PART: which tests are skipped without it
 
 # have_part PART: succeeds, or prints the reason and fails.
 have_part() {
-	local name package
+	local package
 	for package in $(part_needs "$1"); do
 		have_package "$package" || return 1
 	done

@@ -21,13 +21,20 @@ render() { # TEMPLATE, then NAME=VALUE...
 	sed -e "$script" "$SCRIPTS/conf/$1"
 }
 
-squid() { # LISTEN ACCESS
+squid() { # LISTEN, then lines about access
+	local listen=$1
+	shift
 	chown proxy "$HOME_DIR"
-	render squid.conf "LISTEN=$1" "ACCESS=acl denied port $DENIED_PORT\nhttp_access deny denied\n$2" >"$HOME_DIR/squid.conf"
+	{
+		echo "$listen"
+		printf '%s\n' "acl denied port $DENIED_PORT" "http_access deny denied" "$@"
+		render squid.conf
+	} >"$HOME_DIR/squid.conf"
 	exec squid -N -f "$HOME_DIR/squid.conf"
 }
-squid_login() {
-	echo "auth_param basic program $(dpkg -L squid-openssl | grep -m1 'bin.*/basic_ncsa_auth$\|lib.*/basic_ncsa_auth$') $RUN/squid.passwd\nauth_param basic realm integration\nacl authed proxy_auth REQUIRED\nhttp_access allow authed\nhttp_access deny all"
+squid_with_login() { # LISTEN
+	squid "$1" "auth_param basic program $(dpkg -L squid-openssl | grep -m1 '/basic_ncsa_auth$') $RUN/squid.passwd" \
+		"auth_param basic realm integration" "acl authed proxy_auth REQUIRED" "http_access allow authed" "http_access deny all"
 }
 
 tinyproxy_conf() {
@@ -36,7 +43,7 @@ tinyproxy_conf() {
 }
 
 case $kind in
-anvil* | hardhat | geth) ;;
+anvil* | hardhat* | geth) ;;
 *) [ "${PROXY_HOST:-}" = 1 ] || PROXY_HOST=1 exec unshare --mount "$0" "$@"
 	become_proxy_host ;;
 esac
@@ -53,8 +60,8 @@ tinyproxy-auth)
 	exec tinyproxy -d -c "$HOME_DIR/tinyproxy.conf"
 	;;
 squid) squid "http_port 127.0.0.1:$port" "http_access allow all" ;;
-squid-auth) squid "http_port 127.0.0.1:$port" "$(squid_login)" ;;
-squid-tls) squid "https_port 127.0.0.1:$port tls-cert=$RUN/proxy-cert.pem tls-key=$RUN/proxy-key.pem" "$(squid_login)" ;;
+squid-auth) squid_with_login "http_port 127.0.0.1:$port" ;;
+squid-tls) squid_with_login "https_port 127.0.0.1:$port tls-cert=$RUN/proxy-cert.pem tls-key=$RUN/proxy-key.pem" ;;
 privoxy)
 	render privoxy.conf "TEMPLATES=$(dpkg -L privoxy | grep -m1 '/templates$')" >"$HOME_DIR/config"
 	printf '{+block{integration rule}}\n:%s\n' "$DENIED_PORT" >"$HOME_DIR/rules.action"
@@ -67,7 +74,8 @@ ssh-D) # the login is the one account of the copied /etc/passwd
 	;;
 anvil) exec "$CACHE/npm/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil" --host 127.0.0.1 --port "$port" --quiet ;;
 anvil-manual) exec "$CACHE/npm/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil" --host 127.0.0.1 --port "$port" --quiet --no-mining ;;
-hardhat)
+hardhat | hardhat-manual)
+	[ "$kind" = hardhat ] || export MINING=manual
 	ln -sfn "$CACHE/npm/node_modules" "$HOME_DIR/node_modules"
 	cp "$SCRIPTS/conf/hardhat.config.js" "$SCRIPTS/npm/package.json" "$HOME_DIR/"
 	cd "$HOME_DIR" && HARDHAT_DISABLE_TELEMETRY_PROMPT=true exec node node_modules/hardhat/internal/cli/bootstrap.js node --hostname 127.0.0.1 --port "$port"

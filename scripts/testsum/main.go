@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 )
 
 func main() {
@@ -148,12 +150,17 @@ func (s *summary) endPackage(e event) {
 		}
 		for id, lines := range s.output {
 			if id.pkg == e.Package {
-				s.print(lines...)
+				s.print(withoutVerdicts(lines)...)
 				delete(s.output, id)
 			}
 		}
 		_, _ = fmt.Fprintf(s.out, "FAIL  %s  %.1fs\n", e.Package, e.Elapsed)
 	}
+}
+
+// withoutVerdicts drops go test's own FAIL lines, as endPackage writes one.
+func withoutVerdicts(lines []string) []string {
+	return slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "FAIL") })
 }
 
 func (s *summary) print(lines ...string) {

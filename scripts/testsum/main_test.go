@@ -37,10 +37,12 @@ func TestSummary(t *testing.T) {
 				`{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:7: broken\n"}`,
 				`{"Action":"fail","Package":"p","Test":"TestA","Elapsed":0}`,
 				`{"Action":"pass","Package":"p","Test":"TestB","Elapsed":0}`,
+				`{"Action":"output","Package":"p","Output":"FAIL\tp\t1.000s\n"}`,
 				`{"Action":"fail","Package":"p","Elapsed":1}`,
 			},
-			want:  counts{passed: 1, failed: 1},
-			shown: []string{"a_test.go:7: broken", "FAIL  p  1.0s\n"},
+			want:    counts{passed: 1, failed: 1},
+			shown:   []string{"a_test.go:7: broken", "FAIL  p  1.0s\n"},
+			unshown: []string{"FAIL\tp"},
 		},
 		"a package that doesn't build is a failure": {
 			events: []string{

@@ -1,0 +1,201 @@
+package rpcpool_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// docImports are the packages that a block of the docs may use without importing
+// them, by the names that it calls them.
+var docImports = map[string]string{
+	"context":     "context",
+	"errors":      "errors",
+	"fmt":         "fmt",
+	"http":        "net/http",
+	"io":          "io",
+	"json":        "encoding/json",
+	"log":         "log",
+	"os":          "os",
+	"regexp":      "regexp",
+	"rpcpool":     "github.com/bomzrpc/rpcpool",
+	"rpcpooltest": "github.com/bomzrpc/rpcpool/rpcpooltest",
+	"slog":        "log/slog",
+	"strings":     "strings",
+	"synctest":    "testing/synctest",
+	"testing":     "testing",
+	"time":        "time",
+}
+
+// docParams are what a block of statements may use without declaring it.
+const docParams = "ctx context.Context, cfg rpcpool.Config, pool *rpcpool.Pool, base *rpcpool.Chain"
+
+// docBlock is a block of Go in a Markdown page.
+type docBlock struct {
+	page string
+	line int // of its first line
+	code string
+}
+
+// Every block of Go in the README, CONTRIBUTING and docs compiles and passes vet. A
+// block is a whole file, or a file without its head, or statements in a function
+// with docParams; docImports are imported where they are used.
+func TestDocsCompile(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs(".")
+	require.NoError(t, err)
+	blocks := docBlocks(t)
+	require.NotEmpty(t, blocks)
+
+	module := docModule(t, root)
+	for i, b := range blocks {
+		folder := filepath.Join(module, fmt.Sprintf("block%d", i))
+		require.NoError(t, os.Mkdir(folder, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "block.go"), []byte(b.file(root)), 0o600))
+	}
+	vet := exec.CommandContext(t.Context(), "go", "vet", "-mod=mod", "./...")
+	vet.Dir = module
+	vet.Env = append(os.Environ(), "GOWORK=off")
+	said, err := vet.CombinedOutput()
+	require.NoError(t, err, "go vet on the blocks of the docs: %s", said)
+}
+
+// docModule makes a module that stands on the library's own tree and needs nothing
+// that the library doesn't.
+func docModule(t *testing.T, root string) string {
+	t.Helper()
+	module := t.TempDir()
+	mod, err := os.ReadFile("go.mod")
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(mod), "module github.com/bomzrpc/rpcpool\n")
+	require.True(t, found)
+	own := "module docblocks\n" + rest +
+		"\nrequire github.com/bomzrpc/rpcpool v0.0.0\n\nreplace github.com/bomzrpc/rpcpool => " + strconv.Quote(root) + "\n"
+	require.NoError(t, os.WriteFile(filepath.Join(module, "go.mod"), []byte(own), 0o600))
+	sums, err := os.ReadFile("go.sum")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(module, "go.sum"), sums, 0o600))
+	return module
+}
+
+// Every relative link between the project's Markdown files leads somewhere.
+func TestDocsLinks(t *testing.T) {
+	t.Parallel()
+	said, err := exec.CommandContext(t.Context(), "go", "run", "./scripts/doclinks", ".").CombinedOutput()
+	require.NoError(t, err, "%s", said)
+}
+
+// docBlocks gives the blocks of Go of all pages that users read.
+func docBlocks(t *testing.T) []docBlock {
+	t.Helper()
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	var blocks []docBlock
+	for _, page := range append([]string{"README.md", "CONTRIBUTING.md"}, pages...) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		blocks = append(blocks, goBlocks(page, string(text))...)
+	}
+	return blocks
+}
+
+func goBlocks(page, text string) (blocks []docBlock) {
+	var inside *docBlock
+	for i, line := range strings.Split(text, "\n") {
+		switch {
+		case inside == nil && line == "```go":
+			inside = &docBlock{page: page, line: i + 2}
+		case inside != nil && line == "```":
+			blocks = append(blocks, *inside)
+			inside = nil
+		case inside != nil:
+			inside.code += line + "\n"
+		}
+	}
+	return blocks
+}
+
+// file makes a Go file of a block, in which the compiler's complaints name the
+// block's page and line.
+func (b docBlock) file(root string) string {
+	from := fmt.Sprintf("//line %s:%d\n", filepath.Join(root, b.page), b.line)
+	if parse(b.code) != nil {
+		return from + b.code
+	}
+	head := "package docblock\n\n"
+	if file := parse(head + b.code); file != nil {
+		return head + importsOf(file) + from + b.code
+	}
+	body, ended := useAll(b.code)
+	function := "func _(" + docParams + ") error {\n" + from + body
+	if !ended {
+		function += "return nil\n"
+	}
+	function += "}\n"
+	if file := parse(head + function); file != nil {
+		head += importsOf(file)
+	}
+	return head + function
+}
+
+// parse gives nil for what isn't a Go file.
+func parse(source string) *ast.File {
+	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)
+	if err != nil {
+		return nil
+	}
+	return file
+}
+
+// importsOf declares the imports that a file's selectors want.
+func importsOf(file *ast.File) string {
+	wanted := map[string]bool{}
+	ast.Inspect(file, func(node ast.Node) bool {
+		if selector, ok := node.(*ast.SelectorExpr); ok {
+			if name, ok := selector.X.(*ast.Ident); ok && docImports[name.Name] != "" {
+				wanted[name.Name] = true
+			}
+		}
+		return true
+	})
+	var lines strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		fmt.Fprintf(&lines, "import %q\n", docImports[name])
+	}
+	return lines.String()
+}
+
+// useAll makes statements use every variable that they declare: a block shows how
+// to get a value, not what to do with it. It tells whether they end with a return.
+func useAll(code string) (body string, ended bool) {
+	const head = "package p; func _() {\n"
+	file := parse(head + code + "}")
+	if file == nil {
+		return code, false // the compiler says what is wrong
+	}
+	list := file.Decls[0].(*ast.FuncDecl).Body.List
+	at := 0
+	for _, statement := range list {
+		end := int(statement.End()) - 1 - len(head)
+		body += code[at:end]
+		at = end
+		if declared, ok := statement.(*ast.AssignStmt); ok && declared.Tok == token.DEFINE {
+			for _, left := range declared.Lhs {
+				body += "; _ = " + left.(*ast.Ident).Name
+			}
+		}
+		_, ended = statement.(*ast.ReturnStmt)
+	}
+	return body + code[at:], ended
+}

@@ -1,0 +1,67 @@
+package redact
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The shown form of any URL is scheme, host, port and perhaps a mask, and no more;
+// and whatever text a server makes of the URL's secret parts, none is left in it.
+func FuzzMask(f *testing.F) {
+	for _, raw := range []string{
+		"", "https://rpc.example.org", "https://rpc.example.org/v2/aB3dEf9", "https://user:secret@rpc.example.org:8545/?key=aB3dEf9#frag",
+		"http://[::1]:8545/k%2Fey", "https://rpc.example.org/?a=1;b=secret", "https://rpc.example.org/?aB3dEf9&x=1", "https:secret", "//host/secret",
+		"https://us%40er:s%3Aecret@rpc.example.org/", "https://rpc.example.org/aaaa/aaaaaa?aaaaa=aaaaaaa", "http://host?=secret", "socks5://secret@host",
+	} {
+		f.Add(raw, "before ", " after")
+	}
+	f.Add("https://rpc.example.org/abcd/cdef", "ab", "ef")
+	f.Fuzz(func(t *testing.T, raw, before, after string) {
+		shown := URL(raw)
+		u, err := url.Parse(raw)
+		if err != nil || u.Host == "" {
+			require.Equal(t, Unparsable, shown)
+			return
+		}
+		rest, found := strings.CutPrefix(shown, u.Scheme+"://"+u.Host)
+		require.True(t, found, "%q is shown as %q", raw, shown)
+		require.Contains(t, []string{"", "/" + Mask}, rest)
+
+		secrets := OfURL(u)
+		for _, part := range secretParts(u) {
+			if len(part) < shortest || strings.Contains(part, "*") || strings.Contains(before+after, part) {
+				continue // a mask may complete a secret of stars
+			}
+			text := secrets.Scrub(before + " " + part + " " + after)
+			require.NotContains(t, text, part, "of %q", raw)
+		}
+		for _, secret := range secrets {
+			if !strings.Contains(secret, "*") {
+				require.NotContains(t, secrets.Scrub(before+secret+after), secret)
+			}
+		}
+	})
+}
+
+// secretParts are the parts of a URL that may be a secret by themselves.
+func secretParts(u *url.URL) []string {
+	var parts []string
+	if u.User != nil {
+		password, _ := u.User.Password()
+		parts = append(parts, u.User.Username(), password)
+	}
+	for _, path := range []string{u.Path, u.EscapedPath()} {
+		for segment := range strings.SplitSeq(path, "/") {
+			if !commonSegments[strings.ToLower(segment)] {
+				parts = append(parts, segment)
+			}
+		}
+	}
+	for _, values := range u.Query() {
+		parts = append(parts, values...)
+	}
+	return append(parts, u.RawQuery, u.Fragment)
+}
