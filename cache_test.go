@@ -1,7 +1,6 @@
 package rpcpool
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,7 +63,7 @@ func TestCacheFileUnusable(t *testing.T) {
 	require.NoError(t, os.Mkdir(f.path, 0o700))
 	_, _, err = f.read()
 	require.Error(t, err)
-	require.False(t, errors.Is(err, errNoCache))
+	require.NotErrorIs(t, err, errNoCache)
 }
 
 // A folder that can't be made, and a name that no file can have, are errors, not

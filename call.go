@@ -26,8 +26,8 @@ const maxErrorBody = 64 << 10
 // maxShownBody is how much of a body an HTTPError keeps.
 const maxShownBody = 4 << 10
 
-// NamedParams, as the only param of a call, is sent as a JSON object instead of
-// an array: JSON-RPC's by-name params.
+// NamedParams are params by name: as the only param of a call they are sent as a
+// JSON object instead of an array.
 type NamedParams map[string]any
 
 // callRequest is one JSON-RPC call.

@@ -260,7 +260,7 @@ func (l *links) tripOnce(req *http.Request, freshConn bool) (*http.Response, *li
 	}
 	res, err := l.transport(req.URL, freshConn).RoundTrip(req)
 	if err != nil {
-		return nil, newLinkError(t, err, req.Context())
+		return nil, newLinkError(req.Context(), t, err)
 	}
 	return res, nil
 }
@@ -275,7 +275,7 @@ type linkError struct {
 	err      error
 }
 
-func newLinkError(t *trip, err error, ctx context.Context) *linkError {
+func newLinkError(ctx context.Context, t *trip, err error) *linkError {
 	failed := &linkError{err: withoutURL(err), received: t.firstByte.Load()}
 	errors.As(err, &failed.proxy)
 	// The box of phases counts only as long as no connection was had: a request

@@ -152,8 +152,8 @@ func usable(list *List) bool {
 // refused tells whether the pool refused the request: the caller's mistake, not
 // an outage that an old file should hide.
 func refused(err error) bool {
-	var api *PoolAPIError
-	if !errors.As(err, &api) {
+	api, ok := errors.AsType[*PoolAPIError](err)
+	if !ok {
 		return false
 	}
 	switch api.StatusCode {
@@ -176,8 +176,7 @@ func (c *chainState) unreachable(err error) error {
 
 // shown is the text of a directory's error without the secrets that are known.
 func (c *chainState) shown(err error) string {
-	var api *PoolAPIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*PoolAPIError](err); ok {
 		return c.pool.secrets.Scrub(api.Reason)
 	}
 	return c.pool.secrets.Scrub(withoutURL(err).Error())

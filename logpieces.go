@@ -101,12 +101,10 @@ func (p *logPieces) split(i int) {
 func (p *logPieces) start(piece *logPiece) {
 	piece.started = true
 	piece.answer = make(chan logAnswer, 1)
-	p.running.Add(1)
-	go func() {
-		defer p.running.Done()
+	p.running.Go(func() {
 		logs, err := p.query.fetch(p.ctx, &piece.blockRange)
 		piece.answer <- logAnswer{logs, err}
-	}()
+	})
 }
 
 // cut takes a piece that was refused up again, smaller. An error that isn't a

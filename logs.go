@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 )
 
@@ -194,9 +195,7 @@ func (c *Chain) head(ctx context.Context) (uint64, error) {
 // fetch asks for the logs of one piece; nil for a filter that is sent as it is.
 func (q *logQuery) fetch(ctx context.Context, piece *blockRange) ([]json.RawMessage, error) {
 	filter := make(map[string]any, len(q.filter)+2)
-	for name, value := range q.filter {
-		filter[name] = value
-	}
+	maps.Copy(filter, q.filter)
 	if piece != nil {
 		filter["fromBlock"] = fmt.Sprintf("0x%x", piece.from)
 		filter["toBlock"] = fmt.Sprintf("0x%x", piece.to)

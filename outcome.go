@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/bomzrpc/rpcpool/internal/proxydial"
@@ -94,12 +95,7 @@ func (r *dialRule) fits(e *proxydial.Error, httpProxy bool) bool {
 
 // contains tells whether a list that may be empty for "any" has the value.
 func contains[T comparable](list []T, value T) bool {
-	for _, each := range list {
-		if each == value {
-			return true
-		}
-	}
-	return len(list) == 0
+	return len(list) == 0 || slices.Contains(list, value)
 }
 
 // judgeLink says what a request that got no answer means.

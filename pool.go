@@ -200,10 +200,6 @@ func (p *poolState) start(run func()) bool {
 	if p.closed {
 		return false
 	}
-	p.background.Add(1)
-	go func() {
-		defer p.background.Done()
-		run()
-	}()
+	p.background.Go(run)
 	return true
 }

@@ -138,8 +138,7 @@ func unreachable(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("the pool gave no answer in time: %w", err)
 	}
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return fmt.Errorf("the pool's host name can't be looked up: %w", err)
 	}
 	return fmt.Errorf("the pool can't be reached: %w", err)

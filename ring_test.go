@@ -7,8 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func capsOf(send bool, logs uint64, archive Archive) Caps {
 	return Caps{SendTx: &send, Logs: &logs, Archive: &archive}
 }
@@ -70,16 +68,16 @@ func TestRequirementUnknownNeverFits(t *testing.T) {
 	}{
 		{requirement{}, Caps{}, true},
 		{requirement{sendTx: true}, Caps{}, false},
-		{requirement{sendTx: true}, Caps{SendTx: ptr(false)}, false},
-		{requirement{sendTx: true}, Caps{SendTx: ptr(true)}, true},
+		{requirement{sendTx: true}, Caps{SendTx: new(false)}, false},
+		{requirement{sendTx: true}, Caps{SendTx: new(true)}, true},
 		{requirement{logs: true}, Caps{}, false},
-		{requirement{logs: true}, Caps{Logs: ptr(uint64(999))}, false},
-		{requirement{logs: true}, Caps{Logs: ptr(uint64(1000))}, true},
+		{requirement{logs: true}, Caps{Logs: new(uint64(999))}, false},
+		{requirement{logs: true}, Caps{Logs: new(uint64(1000))}, true},
 		{requirement{archive: ArchiveRecent}, Caps{}, false},
-		{requirement{archive: ArchiveRecent}, Caps{Archive: ptr(ArchiveNone)}, false},
-		{requirement{archive: ArchiveRecent}, Caps{Archive: ptr(ArchiveFull)}, true},
-		{requirement{archive: ArchiveFull}, Caps{Archive: ptr(ArchiveRecent)}, false},
-		{requirement{logs: true, archive: ArchiveFull}, Caps{Logs: ptr(uint64(1000))}, false},
+		{requirement{archive: ArchiveRecent}, Caps{Archive: new(ArchiveNone)}, false},
+		{requirement{archive: ArchiveRecent}, Caps{Archive: new(ArchiveFull)}, true},
+		{requirement{archive: ArchiveFull}, Caps{Archive: new(ArchiveRecent)}, false},
+		{requirement{logs: true, archive: ArchiveFull}, Caps{Logs: new(uint64(1000))}, false},
 	} {
 		require.Equal(t, c.fits, c.need.fits(&c.caps), "%+v", c.need)
 	}

@@ -184,7 +184,7 @@ func TestRunPanicsAndNil(t *testing.T) {
 				res, err := client.Post(url, "application/json", strings.NewReader(blockNumberRequest))
 				require.NoError(t, err)
 				require.NoError(t, res.Body.Close())
-				if res.StatusCode != 200 {
+				if res.StatusCode != http.StatusOK {
 					return &rpcpool.HTTPError{StatusCode: res.StatusCode}
 				}
 				panic("mine")

@@ -49,7 +49,7 @@ type idleServer struct {
 func idleTarget(t *testing.T, scheme string) (*idleServer, string) {
 	t.Helper()
 	s := &idleServer{idle: make(chan net.Conn, 100)}
-	s.Handler = http.HandlerFunc(answerEverything)
+	s.Handler, s.ErrorLog = http.HandlerFunc(answerEverything), silentLog
 	s.ConnState = func(conn net.Conn, state http.ConnState) {
 		if state == http.StateIdle {
 			s.idle <- conn

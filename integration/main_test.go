@@ -3,6 +3,8 @@ package integration
 import (
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"sync"
@@ -52,6 +54,14 @@ func run(m *testing.M) int {
 // looked up on this host (rule A1.2), and the environment's proxies stayed
 // unused (rule A1.3).
 func suiteWide() (broken []string) {
+	// First that the traps are set at all.
+	if !clientResolver.wasAsked(poolHost) {
+		broken = append(broken, "this host doesn't ask the test's resolver, so it can't tell who looks names up")
+	}
+	obeyed, err := http.ProxyFromEnvironment(httptest.NewRequest(http.MethodGet, "http://"+poolHost, nil))
+	if err != nil || obeyed == nil || obeyed.String() != tattletale.url() {
+		broken = append(broken, "the environment's proxy isn't the one that the test watches")
+	}
 	for _, name := range clientResolver.asked() {
 		if name != poolHost && name != goneProxyHost {
 			broken = append(broken, "this host looked up "+name+"; names of RPCs are for the proxies to look up")

@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// silence is the attempt's time where the target says nothing.
-const silence = 1500 * time.Millisecond
+// silence is the attempt's time where somebody says nothing: short, but long
+// enough for a busy machine to do all that comes before the silence.
+const silence = 3 * time.Second
 
 // targetFault is something wrong at or behind the RPC, the proxy being well.
 type targetFault struct {
@@ -21,7 +22,7 @@ type targetFault struct {
 	schemes []string      // nil: both
 	timeout time.Duration // 0: far more than the fault takes to show
 	report  string        // "conn" where empty; "conn|timeout": either, by who gives up first
-	detail  string        // a pattern that the attempt's Detail must match
+	detail  string        // a pattern that names the phase which hung, where the proxy only relays (rule A5.4)
 }
 
 var both = []string{"http", "https"}
@@ -43,8 +44,8 @@ var targetFaults = []targetFault{
 	{name: "reset at accept", url: doing(reset, false)},
 	{name: "closed at accept", url: doing(closeNow, false)},
 	{name: "mute at accept", schemes: []string{"https"}, timeout: silence, report: "timeout", detail: `(?i)\btls\b`, url: doing(stayMute, false)},
-	{name: "mute after the request", timeout: silence, report: "timeout", detail: `(?i)answer|response|header`, url: doing(afterRequest("", stayMute), true)},
-	{name: "mute in the body", timeout: silence, report: "timeout", detail: `(?i)body|answer`, url: doing(afterRequest(halfAnswer, stayMute), true)},
+	{name: "mute after the request", timeout: silence, report: "timeout", detail: `(?i)\bwaiting\b`, url: doing(afterRequest("", stayMute), true)},
+	{name: "mute in the body", timeout: silence, report: "timeout", detail: `(?i)\bbody\b`, url: doing(afterRequest(halfAnswer, stayMute), true)},
 	{name: "reset after the request", url: doing(afterRequest("", reset), true)},
 	{name: "closed after the request", url: doing(afterRequest("", closeNow), true)},
 	{name: "closed in the headers", url: doing(afterRequest("HTTP/1.1 200 OK\r\nContent-Ty", closeNow), true)},
@@ -157,7 +158,9 @@ func testTargetFault(t *testing.T, proxy proxyKind, scheme string, fault targetF
 		require.Len(t, noHealthy.Attempts, 1)
 		assert.Equal(t, wantVerdict, attempt.Verdict, "%s", attempt)
 	}
-	assert.Regexp(t, fault.detail, attempt.Detail)
+	if proxy.relays(scheme) {
+		assert.Regexp(t, fault.detail, attempt.Detail)
+	}
 	assert.NotEmpty(t, attempt.Detail)
 	assert.NotZero(t, noHealthy.RetryAt, "the RPC must be cooling")
 

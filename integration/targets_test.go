@@ -83,8 +83,12 @@ func startSite(host string, handler http.Handler) (site, error) {
 }
 
 func quietServer(handler http.Handler) *http.Server {
-	return &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
+	return &http.Server{Handler: handler, ErrorLog: silentLog}
 }
+
+// silentLog takes what servers say about clients that go away, which is what many
+// tests are about.
+var silentLog = log.New(io.Discard, "", 0)
 
 // fronts are TLS servers before the nodes, made when first asked for.
 var fronts = struct {
@@ -103,6 +107,7 @@ func (n node) secureURL(t *testing.T) string {
 		front, err := startSite(n.name, &httputil.ReverseProxy{
 			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(behind) },
 			Transport: &http.Transport{}, // obeys no environment
+			ErrorLog:  silentLog,
 		})
 		require.NoError(t, err)
 		fronts.sites[n.name] = front

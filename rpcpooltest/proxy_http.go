@@ -24,6 +24,9 @@ func (p *Proxy) serveHTTP(l *link, v *visit) {
 		if err != nil {
 			return
 		}
+		if request.Header.Get("X-Api-Key") != "" {
+			p.network.trace.breach("proxy %s: it was sent the header X-Api-Key", p.name)
+		}
 		if v == nil { // a further request on the connection
 			v = p.visit()
 		}

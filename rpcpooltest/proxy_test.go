@@ -427,6 +427,49 @@ func TestProxyCarriesBigAnswers(t *testing.T) {
 	})
 }
 
+// A proxy waits as its script says, once it knows the target; a gate shows what
+// waits.
+func TestProxyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := NewMemoryNetwork()
+		defer func() { _ = network.Close() }()
+		NewNode(network, "r1", "http://r1.test/")
+		gate := NewGate()
+		p := NewProxy(network, "p1", "socks5://p1.test:1080", ProxyCarry().Delay(4*time.Second).Hold(gate))
+		begin := time.Now()
+		go func() {
+			held, err := gate.Next(t.Context())
+			if assert.NoError(t, err) {
+				assert.Equal(t, "r1", held.Request.Node)
+				assert.Equal(t, "p1", held.Request.Via)
+				time.Sleep(3 * time.Second)
+				held.Release()
+			}
+		}()
+		_, _, err := ask(socksClient(t, network, p, nil), "http://r1.test/")
+		require.NoError(t, err)
+		assert.Equal(t, 7*time.Second, time.Since(begin))
+	})
+}
+
+// On loopback a proxy also serves programs that know its real address only; what
+// would be decided at their dial is done to the connection.
+func TestProxyServesStrangers(t *testing.T) {
+	network := NewLoopbackNetwork()
+	defer func() { _ = network.Close() }()
+	NewNode(network, "r1", "http://r1.test/")
+	p := NewProxy(network, "p1", "socks5://p1.test:1080", ProxyCarry().Times(1), ProxyRefuse())
+	dialer, err := proxy.SOCKS5("tcp", network.RealAddr(p.Addr()), nil, proxy.Direct)
+	require.NoError(t, err)
+	client := &http.Client{Transport: &http.Transport{Dial: dialer.Dial, DisableKeepAlives: true}} //nolint:staticcheck // a stranger without contexts
+	_, body, err := ask(client, "http://r1.test/")
+	require.NoError(t, err)
+	assert.Equal(t, answerOne, body)
+	_, _, err = ask(client, "http://r1.test/")
+	assert.Error(t, err)
+	assert.Empty(t, network.Dials(), "no dial of the client's")
+}
+
 // Scripts that a kind of proxy can't follow are a mistake in the test.
 func TestProxyRefusesImpossibleScripts(t *testing.T) {
 	network := NewMemoryNetwork()

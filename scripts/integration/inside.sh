@@ -32,7 +32,7 @@ prepare_network() {
 	ip link set lo up
 	ip route add unreachable 198.51.100.0/24 # "host unreachable"; without a route at all it is "network unreachable"
 	ip route add prohibit 192.0.2.0/24       # "permission denied"
-	printf 'nameserver 127.0.53.1\noptions timeout:1 attempts:1\n' >"$RUN/proxies.resolv.conf"
+	printf 'nameserver 127.0.53.1\noptions timeout:3 attempts:3\n' >"$RUN/proxies.resolv.conf"
 	printf 'nameserver 127.0.53.2\noptions timeout:1 attempts:1\n' >"$RUN/client.resolv.conf"
 	mount --bind "$RUN/client.resolv.conf" "$(readlink -f /etc/resolv.conf)"
 }
@@ -40,7 +40,7 @@ prepare_network() {
 prepare_secrets() {
 	chmod 755 "$RUN" # squid and danted drop root's rights
 	(cat /etc/passwd; echo "$LOGIN:x:1999:65534::/nonexistent:/bin/sh") >"$RUN/passwd"
-	(cat /etc/shadow; echo "$LOGIN:$(openssl passwd -6 "$PASSWORD"):19000:0:99999:7:::") >"$RUN/shadow"
+	(cat /etc/shadow; echo "$LOGIN:$(openssl passwd -1 "$PASSWORD"):19000:0:99999:7:::") >"$RUN/shadow"
 	chmod 600 "$RUN/shadow"
 	echo "$LOGIN:$(openssl passwd -apr1 "$PASSWORD")" >"$RUN/squid.passwd"
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=integration-proxy \

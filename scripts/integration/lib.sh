@@ -75,7 +75,7 @@ have_package() {
 
 npm_version() { sed -n 's/^  "version": "\(.*\)",\{0,1\}$/\1/p' "$CACHE/npm/node_modules/$1/package.json" 2>/dev/null | head -1; }
 npm_pin() { sed -n "s|^    \"$1\": \"\(.*\)\",\{0,1\}\$|\1|p" "$SCRIPTS/npm/package.json"; }
-geth_fits() { "$CACHE/bin/geth" version 2>/dev/null | grep -q "^Version: $GETH_VERSION-"; }
+geth_fits() { [[ $("$CACHE/bin/geth" version 2>/dev/null) == *"Version: $GETH_VERSION-"* ]]; }
 
 # What an install attempt said is kept, so that a later run can say why a part is missing.
 reason() { # PART DEFAULT

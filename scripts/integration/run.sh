@@ -20,12 +20,12 @@ trap 'rm -rf "$RUN"' EXIT
 # go test compiles here and runs the binary through inside.sh, without network; its own summary comes last.
 # Attempts mostly wait, so many tests may run at once on few cores.
 cd "$SCRIPTS/../../integration"
-timeout --kill-after=10 300 \
-	env GOWORK=off go test -count=1 -timeout 200s -parallel 16 -exec "$SCRIPTS/inside.sh" "$@" </dev/null &
+timeout --kill-after=10 240 \
+	env GOWORK=off go test -count=1 -timeout 180s -parallel 24 -exec "$SCRIPTS/inside.sh" "$@" </dev/null &
 run=$!
 # timeout hands the signal on to all that it started.
 trap 'kill "$run" 2>/dev/null; wait "$run"; rm -rf "$RUN"; exit 130' INT TERM
 status=0
 wait "$run" || status=$?
-[ $status != 124 ] || echo "!! stopped: the run took longer than 5 minutes" >&2
+[ $status != 124 ] || echo "!! stopped: the run took longer than 4 minutes" >&2
 exit $status

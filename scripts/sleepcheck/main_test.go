@@ -9,9 +9,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each case is a test file's body; the lines of the sleeps that must be found
-// are counted from its first line.
-func TestCheckFile(t *testing.T) {
+// folder writes the files of a small project and returns its folder.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, source := range files {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(source), 0o600))
+	}
+	return dir
+}
+
+// Each case is the body of a test file, and the lines of the sleeps that must be
+// found, counted from the body's first.
+func TestCheckSleeps(t *testing.T) {
+	const helpers = "func inWorld(t *testing.T, f func()) { inBox(t, f) }\n" +
+		"func inBox(t *testing.T, f func()) { synctest.Test(t, func(*testing.T) { f() }) }\n"
 	cases := map[string]struct {
 		body string
 		want []int
@@ -37,7 +51,11 @@ func TestCheckFile(t *testing.T) {
 			[]int{2},
 		},
 		"in a helper that opens a bubble": {
-			"func TestA(t *testing.T) {\n\tinBubble(t, func() { time.Sleep(1) })\n}",
+			"func TestA(t *testing.T) {\n\tinBox(t, func() { time.Sleep(1) })\n}",
+			nil,
+		},
+		"in a helper of that helper": {
+			"func TestA(t *testing.T) {\n\tinWorld(t, func() { time.Sleep(1) })\n}",
 			nil,
 		},
 		"in a helper whose comment says so": {
@@ -51,8 +69,11 @@ func TestCheckFile(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			const head = "package a\n"
-			sleeps, err := checkFile("a_test.go", []byte(head+c.body))
+			dir := folder(t, map[string]string{
+				"a_test.go":       "package a\n" + c.body,
+				"helpers_test.go": "package a\n" + helpers,
+			})
+			sleeps, err := check(dir)
 			require.NoError(t, err)
 			var lines []int
 			for _, position := range sleeps {
@@ -65,13 +86,11 @@ func TestCheckFile(t *testing.T) {
 
 // Only tests are read, and neither testdata nor hidden folders.
 func TestCheckWalksTests(t *testing.T) {
-	dir := t.TempDir()
-	source := []byte("package a; var wait = time.Sleep")
-	for _, name := range []string{"a_test.go", "a.go", "sub/b_test.go", "testdata/c_test.go", ".cache/d_test.go"} {
-		path := filepath.Join(dir, name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path, source, 0o600))
-	}
+	const source = "package a; var wait = time.Sleep"
+	dir := folder(t, map[string]string{
+		"a_test.go": source, "a.go": source, "sub/b_test.go": source,
+		"testdata/c_test.go": source, ".cache/d_test.go": source,
+	})
 	sleeps, err := check(dir)
 	require.NoError(t, err)
 	var found []string
