@@ -155,16 +155,36 @@ func (r *callRequest) judgeAnswer(ctx context.Context, to target, res *http.Resp
 		return failed(VerdictRPCFail, reportRPC, fmt.Sprintf("the answer is larger than %d bytes", limit))
 	}
 	answer, err := jsonrpc.ParseAnswer(body)
-	if err != nil {
-		return failed(VerdictRPCFail, reportRPC, err.Error())
-	}
-	if answer.Error != nil {
+	switch {
+	case err != nil:
+		return r.judgeForeign(to, res.StatusCode, body, err)
+	case answer.Error != nil && answer.Error.Text:
+		return r.judgeForeign(to, res.StatusCode, body, jsonrpc.ErrMalformedError)
+	case answer.Error != nil:
 		return r.judgeError(to, rpcErrorOf(answer.Error))
-	}
-	if !answer.HasID(r.id) {
-		return failed(VerdictRPCFail, reportRPC, "the answer's id isn't the request's")
+	case answer.ID == nil:
+		return r.judgeForeign(to, res.StatusCode, body, errForeignID)
+	case !answer.HasID(r.id):
+		return failed(VerdictRPCFail, reportRPC, errForeignID.Error())
 	}
 	return outcome{judgement: judgement{verdict: VerdictOK}, result: answer.Result}
+}
+
+var errForeignID = errors.New("the answer's id isn't the request's")
+
+// judgeForeign judges an answer that isn't JSON-RPC's: the RPC is at fault, unless
+// it says in a form of its own that the request is. Some gateways and REST
+// interfaces do, under HTTP 200.
+func (r *callRequest) judgeForeign(to target, status int, body []byte, why error) outcome {
+	if len(body) <= maxErrorBody {
+		if judged, rpcErr := r.pool.classifier.status(to.chain, r.name, status, body); judged.rule != "" {
+			if rpcErr == nil {
+				rpcErr = &RPCError{Message: clip(string(body), maxReportDetail)}
+			}
+			return r.rule(to, judged, rpcErr, nil)
+		}
+	}
+	return failed(VerdictRPCFail, reportRPC, why.Error())
 }
 
 func rpcErrorOf(e *jsonrpc.Error) *RPCError {

@@ -34,7 +34,7 @@ var rangeSection = section{
 		},
 		{
 			name: "range-suggested", on: logQueries,
-			say: []string{"retry smaller", "block range should work", "suggested ..12 range", "{narrow|reduce|smaller|narrowing|restricted|fewer} ..30 {range|filter|query|criteria|it_|blocks|size}"},
+			say: []string{"block range should work", "suggested ..12 range", "{narrow|reduce|smaller|narrowing|restricted|fewer} ..30 {range|filter|query|criteria|it_|blocks|size}"},
 			who: "Alchemy, Confura, Filecoin, zkSync", seen: says("eth_getLogs", -32000, "the query set is too large, please narrow down your filter condition: a suggested epoch range is [90000000, 90001000]"), where: "Conflux-Chain/confura rpc/handler/cfx_logs.go",
 		},
 		{

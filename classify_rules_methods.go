@@ -20,14 +20,14 @@ var unsupportedSection = section{
 		{
 			name: "method-not-served",
 			say: []string{
-				saidMethod + " ..24 " + saidNotServed, "{unsupported|unknown|invalid|unauthorized|restricted|disabled|unrecognized|no such|forbidden} {json rpc |rpc |}{method|function|@}", "can't find {method|service}", "does not have a @", "{not allowed to|access to} ..12 {method|@}", "{namespace|module} ..20 {disabled|not enabled|not available}", "not a {valid|supported|known|registered} ..8 method", "{unknown|unrecognized} command", "command not found",
+				saidMethod + " ..24 " + saidNotServed, "{unsupported|unknown|invalid|unauthorized|restricted|disabled|unrecognized|no such|forbidden} {json rpc |rpc |}{method|function|@}", "can't find {method|service}", "does not have a @", "{not allowed to|access to} ..12 {method|@}", "{namespace|module} ..20 {disabled|not enabled|not available}", "not a {valid|supported|known|registered} ..8 method",
 			},
 			unless: []string{"rate limit", "no response for", "quorum"},
 			who:    "every node and provider", seen: says("debug_traceBlockByNumber", -32601, "the method debug_traceBlockByNumber does not exist/is not available"), where: "ethereum/go-ethereum rpc/errors.go",
 		},
 		{
 			name: "method-gated",
-			say:  []string{"{method|@} requires {a|an} {upgrade|paid|higher|premium|plan|subscription}", "required for method", "process method", "the resource @"},
+			say:  []string{"{method|@} requires {a|an} {upgrade|paid|higher|premium|plan|subscription}", "required for method", "process method"},
 			who:  "dRPC, and gateways by plan", seen: says("debug_traceBlockByHash", -32401, "authenticated API key required for method"), where: "a public test table of provider errors (subsquid/squid-sdk)",
 		},
 		{
@@ -48,7 +48,7 @@ var unsupportedSection = section{
 		{
 			name: "feature-off",
 			say: []string{
-				"{indexing|indexer} is disabled", "api is {disabled|unavailable|not available|closed}", "functionality is not available", "allowlist has not been enabled", "txpool disabled", "does not have console", "only parlia engine", "forwarding not configured", "smartcard wallet", "publishing transactions not supported", "submission not allowed", "does not support receipt", "custom traces", "blocked parameter", "unsafe to be called",
+				"{indexing|indexer} is disabled", "api is {disabled|unavailable|not available|closed}", "allowlist has not been enabled", "txpool disabled", "does not have console", "only parlia engine", "forwarding not configured", "smartcard wallet", "publishing transactions not supported", "submission not allowed", "does not support receipt", "custom traces", "blocked parameter", "unsafe to be called",
 			},
 			who: "CometBFT, Lotus, Besu, Arbitrum, Tron, Flow", seen: example{"tx", -32603, "Internal error", `"transaction indexing is disabled"`}, where: "cometbft/cometbft rpc/core/tx.go",
 		},

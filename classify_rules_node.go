@@ -19,7 +19,7 @@ var requestSection = section{
 		},
 		{
 			name: "range-of-another-query", not: logQueries,
-			say: []string{"range_ ..12 too {wide|large|big}", "exceed{s|ed|} {the |}{max|maximum} {block |}range"},
+			say: []string{"range_ ..12 too {wide|large|big}"},
 			who: "Moonbeam, of trace_filter: nothing that is split here", seen: says("trace_filter", -32603, "block range is too wide (maximum 5000)"), where: "moonbeam-foundation/moonbeam client/rpc/trace/src/lib.rs",
 		},
 		{
@@ -63,19 +63,19 @@ var nodeSection = section{
 		{
 			name: "rate",
 			say: []string{
-				"rate limit", "ratelimit", "rate exceeded", "{many|concurrent} requests", "{request|requests|call|calls|cups|compute unit|units|throughput|rps|qps|daily|connection|credits|plan} ..20 {limit|limited|per second|per day}", "limit of requests", "{per|#} {second|minute|hour|day}_", "max ..12 requests", "exceeded ..20 {requests|quota|capacity}", "throughput", "throttl", "slow down", "= limit exceeded", "excessive requests", "concurrency", "resource exhausted", "not enough {cups|cu|credits}", "soft limit",
+				"rate limit", "ratelimit", "rate exceeded", "{many|concurrent} requests", "{request|requests|call|calls|cups|compute unit|units|throughput|rps|qps|daily|connection|credits|plan} ..20 {limit|limited|per second|per day}", "limit of requests", "{per|#} {second|minute|hour|day}_", "max ..12 requests", "exceeded ..20 {requests|quota|capacity}", "throughput", "throttl", "slow down", "= limit exceeded", "excessive requests", "resource exhausted", "not enough {cups|cu|credits}", "soft limit",
 			},
 			who: "every provider", seen: says("eth_call", -32005, "Rate limit exceeded. Please retry after 1 second."), where: "https://nodewell.io (error codes)",
 		},
 		{
 			name: "quota",
-			say:  []string{"quota", "usage limit", "max usage", "capacity", "free{ |}tier", "{free|paid|this|current} plan", "upgrade ..20 {plan|account}", "payment", "subscription expired", "suspended", "is already expired", "unpaid", "contact {support|sales|us_}", "sign up", "pricing", "credits"},
+			say:  []string{"quota", "usage limit", "max usage", "capacity", "free{ |}tier", "{free|paid|this|current} plan", "upgrade ..20 {plan|account}", "payment", "subscription expired", "suspended", "is already expired", "unpaid", "contact {support|sales|us_}", "pricing", "credits"},
 			who:  "every provider", seen: says("eth_getLogs", -32001, "You've reached the usage limit for your current plan. To continue with higher limits and uninterrupted access, please upgrade here: https://www.1rpc.io/#pricing"), where: "https://docs.1rpc.io/using-the-web3-api/errors",
 		},
 		{
 			name: "key",
 			say: []string{
-				"api key", "project id", "unauthorized", "authenticat", "access denied", "forbidden", "permission denied", "not authorized", "invalid {key|credentials}", "{access|auth|bearer|jwt} token", "illegal ip", "ips # are not allowed", "project scope", "invalid host specified", "did not identify", "specify {an |}address in your request", "temporarily blocked", "= blocked",
+				"api key", "project id", "unauthorized", "authenticat", "access denied", "forbidden", "permission denied", "not authorized", "invalid {key|credentials}", "{access|auth|bearer|jwt} token", "illegal ip", "ips # are not allowed", "project scope", "invalid host specified", "did not identify", "specify {an |}address in your request",
 			},
 			who: "ankr, Infura, Chainnodes, BlockVision, dRPC", seen: says("eth_call", 401, "invalid api key"), where: "https://www.chainnodes.org/docs/FAQs/error_codes",
 		},
@@ -87,7 +87,7 @@ var nodeSection = section{
 		{
 			name: "busy",
 			say: []string{
-				"overload", "busy", "congest", "too much load", "try again", "try later", "please retry", "{retry|retrying} {later|after|in_|on_}", "resubmit", "immediately dropped", "queue limit", "{queue|pool|mempool} {is |}full", "considered as full", "too many {subscriptions|filters}", "max limit reached", "allowed subscriptions", "not enough rpcs", "queue depth",
+				"overload", "busy", "congest", "too much load", "try again", "please retry", "{retry|retrying} {later|after|in_|on_}", "resubmit", "immediately dropped", "queue limit", "{queue|pool|mempool} {is |}full", "considered as full", "too many {subscriptions|filters}", "max limit reached", "allowed subscriptions", "not enough rpcs", "queue depth",
 			},
 			who: "every node", seen: says("eth_call", -32603, "overloaded, try again later"), where: "category-labs/monad-bft monad-rpc/src/types/jsonrpc.rs",
 		},
@@ -99,7 +99,7 @@ var nodeSection = section{
 		{
 			name: "backend",
 			say: []string{
-				"upstream", "backend", "bad gateway", "unavailable", "no {available |}{nodes|full node|sources|working|servers}", "service not available", "temporarily not available", "capacity not available", "no response", "providers", "route your request", "failed to query", "sequencer", "forwarding {request|targets}", "dependent service", "mirror node", "agreement among", "json rpc response", "response body", "invalid {json |}response", "json structure",
+				"upstream", "backend", "bad gateway", "unavailable", "no {available |}{nodes|full node|sources|working|servers}", "service not available", "temporarily not available", "no response", "providers", "route your request", "sequencer", "forwarding {request|targets}", "dependent service", "mirror node", "agreement among", "json rpc response", "response body", "invalid {json |}response", "json structure",
 				"executor", "scheduler", "proxy request", "status code", "non success status", "decode body", "source was empty", "acquire",
 			},
 			who: "every provider", seen: says("eth_call", -32603, "all upstream attempts failed (2 syncing nodes)"), where: "erpc/erpc common/errors.go",
@@ -107,14 +107,14 @@ var nodeSection = section{
 		{
 			name: "connection",
 			say: []string{
-				"connection ..20 {refused|reset|closed|terminated|lost}", "disconnect", "unreachable", "network is", "networking", "protocol error", "handshake", "{channel|engine} closed", "closed {channel|already}", "finish connect", "finishconnect", "assign requested address", "no connection", "effective connection", "not connected",
+				"connection ..20 {refused|reset|closed|terminated|lost}", "disconnect", "unreachable", "networking", "protocol error", "{channel|engine} closed", "closed {channel|already}", "finish connect", "finishconnect", "assign requested address", "no connection", "effective connection", "not connected",
 			},
 			who: "gateways, about the node behind them", seen: says("eth_call", -32603, `Post "": dial tcp 10.0.0.1:443: connect: connection refused`), where: "a public test table of provider errors (subsquid/squid-sdk)",
 		},
 		{
 			name: "behind",
 			say: []string{
-				"syncing", "not {yet |fully |}{in sync|synced|synchronized}", "fully synchronized", "sync is still", "initial sync", "is {lagged|lagging|behind}", "does not have the requested block", "{finalized|safe} block not found", "latest block could not be found", "minimum context slot", "{node|service|server|consensus} {is |}not ready", "no blocks", "unhealthy", "not healthy", "no peers", "any peers", "not enough peers", "starting up", "warming up", "not {running|started}", "indexing is in progress", "unsolidified", "immature records", "available only after",
+				"syncing", "not {yet |fully |}{in sync|synced|synchronized}", "fully synchronized", "sync is still", "initial sync", "is {lagged|lagging|behind}", "{finalized|safe} block not found", "latest block could not be found", "minimum context slot", "{node|service|server|consensus} {is |}not ready", "no blocks", "unhealthy", "{no|not enough} peers", "starting up", "not {running|started}", "indexing is in progress", "unsolidified", "available only after",
 				"{loading|verifying|rewinding} block", "get {the |}latest", "retrieving latest",
 			},
 			who: "Solana, geth, Lava, Bitcoin, Hedera", seen: says("getAccountInfo", -32005, "Node is behind by 42 slots"), where: "erpc/erpc architecture/svm/error_normalizer_test.go",
@@ -122,8 +122,7 @@ var nodeSection = section{
 		{
 			name: "broken",
 			say: []string{
-				"internal server error", "unexpected error", "unknown error", "temporary internal", "panic", "crash", "corrupt", "database {error|is locked}", "nil pointer", "null pointer", "too many open files", "no space left", "io error", "offline", "is down", "rocksdb", "mdbx", "redis", "leveldb", "pebble", "shutting down", "maintenance", "deprecated as of", "empty reader set", "can't execute this request", "not able to process", "unable to complete", "unable to perform", "uniqueness constrain", "failed to {get|fetch|query|retrieve|connect|read_|reach|forward|publish|load|proxy|acquire|open|write} ", "could not {get|fetch|connect|reach|process|complete}", "{cannot|can't|unable to} {serve|process|handle|connect|fetch|execute}", "temporarily", "currently disabled", "load evm config", "disabled or not yet up", "block from disk",
-				"broadcast failed", "lack of computing", "returndata limit", "unknown transaction validity", "failed to write transaction", "plain http request was sent to https port", "null value", "bad response",
+				"internal server error", "unexpected error", "unknown error", "panic", "crash", "corrupt", "database {error|is locked}", "nil pointer", "too many open files", "no space left", "offline", "leveldb", "pebble", "shutting down", "maintenance", "deprecated as of", "empty reader set", "can't execute this request", "unable to complete", "unable to perform", "uniqueness constrain", "failed to {get|fetch|query|retrieve|connect|read_|reach|forward|publish|load|proxy|acquire|open|write} ", "{cannot|can't|unable to} {serve|process|handle|connect|fetch|execute}", "temporarily", "currently disabled", "disabled or not yet up", "load evm config", "block from disk", "lack of computing", "returndata limit", "unknown transaction validity", "failed to write transaction", "plain http request was sent to https port", "null value", "bad response",
 			},
 			who: "every node", seen: says("eth_call", -32603, "method handler crashed"), where: "ethereum/go-ethereum rpc/service.go",
 		},
@@ -143,7 +142,7 @@ var paramsSection = section{
 		{
 			name: "invalid-request",
 			say: []string{
-				"{invalid|bad|missing|wrong|unknown} ..8 {param|argument|request|value|syntax|json|order}", "parse error", "unmarshal", "{should|must} be", "converting", "offset # ", "validation error", "not valid", "javascript based tracing",
+				"{invalid|bad|missing|wrong|unknown} ..8 {param|argument|request|value|syntax|json|order}", "parse error", "unmarshal", "{should|must} be", "converting", "offset # ", "not valid", "javascript based tracing",
 			},
 			who: "Monad, CometBFT, IoTeX, Moonbeam", seen: says("eth_call", -32601, "Invalid request"), where: "category-labs/monad-bft monad-rpc/src/types/jsonrpc.rs",
 		},

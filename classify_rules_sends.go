@@ -19,13 +19,12 @@ var knownSection = section{
 				"already {been |}{imported|submitted|received|processed|added}",
 				"{transaction|tx|txn} ..40 already {been |}{exist|pending|queued|present|included|seen}",
 				"already in {the |our |}{mempool|txpool|tx pool|transaction pool|pool|cache|queue|system}",
-				"duplicate {transaction|tx|txn}_", "already have {the |this |}{transaction|tx|txn}_",
 			},
 			who: "OpenEthereum, Anvil, Flow, Sei, Moonbeam, geth's forks", seen: says("eth_sendRawTransaction", -32000, "tx already exists in cache"), where: "sei-protocol/sei-chain sei-tendermint/internal/mempool/mempool.go",
 		},
 		{
 			name: "same-hash", on: rawSends, unless: []string{"nonce"},
-			say: []string{"existing {transaction|tx|txn} with {the |}same hash", "same hash {was |is |}already"},
+			say: []string{"existing {transaction|tx|txn} with {the |}same hash"},
 			who: "Erigon, RSK, OpenEthereum", seen: says("eth_sendRawTransaction", -32000, "INTERNAL_ERROR: existing txn with same hash"), where: "ledgerwatch/erigon erigon-lib/txpool/txpoolcfg/txpoolcfg.go",
 		},
 		{
@@ -49,8 +48,7 @@ var poolSection = section{
 		{
 			name: "pool-full", on: rawSends,
 			say: []string{
-				"{txpool|mempool|pool|queue} {is |was |}{currently |}full", "{txpool|pool|queue|mempool} overflow", "pool size {constraints|limit}", "limit in {txpool|pool|mempool} is full",
-				"{pool|mempool|txpool} {limit|capacity} {reached|exceeded}",
+				"{txpool|mempool|pool|queue} {is |was |}{currently |}full", "pool size {constraints|limit}", "limit in {txpool|pool|mempool} is full",
 			},
 			who: "geth, Erigon, reth, Monad, Arbitrum, Metis, Kaia", seen: says("eth_sendRawTransaction", -32000, "txpool is full"), where: "ethereum/go-ethereum core/txpool/legacypool/legacypool.go",
 		},
@@ -106,7 +104,7 @@ var txSection = section{
 			name: "nonce", not: minedReads,
 			say: []string{
 				"nonce {is |}{too|has max|mismatch|gap|already|not}", "nonce ..20 " + saidTooSmall, "nonce ..20 " + saidTooLarge, "{invalid|incorrect|wrong|bad|old|stale|future|lower|correct|same|own|existing|expected} {transaction |account |sender |tx |}nonce",
-				"minimum expected nonce", "sequence mismatch", "incorrect account sequence", "sequence number too", "delegation nonce", "too stale nonce", "nonce keys",
+				"minimum expected nonce", "sequence mismatch", "incorrect account sequence", "delegation nonce", "too stale nonce",
 			},
 			who: "every node", seen: says("eth_sendRawTransaction", -32000, "nonce too low: next nonce 12, tx nonce 11"), where: "paradigmxyz/reth crates/rpc/rpc-eth-types/src/error/mod.rs",
 		},
@@ -122,14 +120,14 @@ var txSection = section{
 			name: "fee",
 			say: []string{
 				"underpriced", saidFee + " ..24 " + saidTooSmall, saidFee + " ..24 " + saidTooLarge, "{invalid|insufficient|unacceptable} {gas |priority |}{fee|fees|price|unit price|fee cap}", "fee too low to compete", "min fee not met", "min relay fee", "fee cap exceeded", "fee exceeds", "fee per gas needs to be",
-				"{could not|can't|cannot} replace", "can't be replaced", "insufficient gas price", "higher priority", "to bump", "priority is too low", "too low priority", "gas price is # which is below", "minimum accepted gas price", "increasing the fee", "max priority fee per gas is bigger",
+				"{could not|can't|cannot} replace", "can't be replaced", "higher priority", "to bump", "priority is too low", "too low priority", "gas price is # which is below", "minimum accepted gas price", "increasing the fee",
 			},
 			who: "every node", seen: says("eth_sendRawTransaction", -32000, "replacement transaction underpriced"), where: "ethereum/go-ethereum core/txpool/errors.go",
 		},
 		{
 			name: "gas",
 			say: []string{
-				"intrinsic gas", "gas limit ..40 " + saidTooLarge, "gas limit ..40 " + saidTooSmall, "gas limit reached", "{exceeds|exceeded} ..20 {gas limit|gas cap|blob gas|max gas}", "supplied gas is beyond", "gas is too low", "gas {uint64 |uint |uint64|}overflow", "gasuint overflow", "requires {at least|gas floor}", "{total|max} blob gas", "out of counters", "line count for module", "current gas limit", "floor data gas",
+				"intrinsic gas", "gas limit ..40 " + saidTooLarge, "gas limit ..40 " + saidTooSmall, "gas limit reached", "{exceeds|exceeded} ..20 {gas limit|gas cap|blob gas|max gas}", "supplied gas is beyond", "gas {uint64 |uint |uint64|}overflow", "gasuint overflow", "requires {at least|gas floor}", "{total|max} blob gas", "out of counters", "line count for module", "current gas limit",
 			},
 			who: "every node", seen: says("eth_sendRawTransaction", -32000, "intrinsic gas too low: gas 20000, minimum needed 21000"), where: "ethereum/go-ethereum core/txpool/validation.go",
 		},
@@ -172,13 +170,13 @@ var txSection = section{
 		{
 			name: "sender", on: sends,
 			say: []string{
-				saidParty + " ..60 {blacklist|whitelist|allow list|allowlist|not authorized|not an eoa|is contract|is blocked|prohibited|doesn't exist}", "{blocked|forbidden} sender", "sender is contract", "spammer", "plugin has marked", "= transaction rejected", "transaction rejected by", "transaction is not permitted",
+				saidParty + " ..60 {blacklist|whitelist|allow list|allowlist|not authorized|not an eoa|is contract|is blocked|prohibited|doesn't exist}", "{blocked|forbidden} sender", "sender is contract", "spammer", "plugin has marked", "= transaction rejected",
 			},
 			who: "Linea, Arbitrum, Harmony, Besu: rules of the chain, rather than of the node", seen: says("eth_sendRawTransaction", -32000, "transaction sender is not on the whitelist"), where: "OffchainLabs/nitro execution/gethexec/sequencer.go",
 		},
 		{
 			name: "sender-limit", on: sends,
-			say: []string{"account limit exceeded", "in flight transaction limit", "too many pending ..20 for", "has reached the tx limit", "already reserved", "dropped due to limit", "future transaction tries", "pending transaction", "unconfirmed ancestors"},
+			say: []string{"account limit exceeded", "in flight transaction limit", "too many pending ..20 for", "has reached the tx limit", "already reserved", "future transaction tries", "unconfirmed ancestors"},
 			who: "geth, Lotus, OpenEthereum, Polygon zkEVM: this sender's share of the pool", seen: says("eth_sendRawTransaction", -32000, "account limit exceeded: pooled 16 txs"), where: "ethereum/go-ethereum core/txpool/errors.go",
 		},
 		{
@@ -191,10 +189,10 @@ var txSection = section{
 		{
 			name: "other-chains", on: sends, unless: []string{"overload", "busy"},
 			say: []string{
-				"tx # is invalid", "tx ..80 is invalid", "invalid nonce", "invalid tx error", "invalid transaction", saidTx + " ..12 {rejected|invalid|is invalid|validation}", "already {in mempool|in block chain|imported|in utxo|been processed|known|in cache}", "tx already exist", "same hash already", "dup transaction", "already exists in", "pool stale", "is discarded",
-				"non recoverable errors", "equivocated", "issues with transaction inputs", "problem decoding", "signer does not exist", "transaction would", "contract deployer",
+				"tx # is invalid", "tx ..80 is invalid", "invalid tx error", "invalid transaction", saidTx + " ..12 {rejected|invalid|is invalid|validation}", "already {in mempool|in block chain|imported|in utxo|been processed|known|in cache}", "tx already exist", "same hash already", "dup transaction", "already exists in", "pool stale", "is discarded",
+				"non recoverable errors", "equivocated", "signer does not exist",
 			},
-			who: "CometBFT, NEAR, Sui, Conflux, Starknet, Bitcoin", seen: says("sui_executeTransactionBlock", -32002, "Transaction execution failed due to issues with transaction inputs, please review the errors and try again: Gas price 750 under reference gas price 751"), where: "https://github.com/suidouble/sui_meta_miner/issues/18",
+			who: "CometBFT, NEAR, Sui, Conflux, Starknet, Bitcoin", seen: example{"broadcast_tx_sync", -32603, "Internal error", `"broadcast error on transaction validation: tx 25B9641DD282EC1CDCFF19F96297234CED0FE2E1A0DAC82E47E08739E3F55D82 is invalid: code=2, data=, log='', codespace=''"`}, where: "observed on CometBFT 1.0.1",
 		},
 	},
 }

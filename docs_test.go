@@ -192,7 +192,9 @@ func useAll(code string) (body string, ended bool) {
 		at = end
 		if declared, ok := statement.(*ast.AssignStmt); ok && declared.Tok == token.DEFINE {
 			for _, left := range declared.Lhs {
-				body += "; _ = " + left.(*ast.Ident).Name
+				if name := left.(*ast.Ident).Name; name != "_" {
+					body += "; _ = " + name
+				}
 			}
 		}
 		_, ended = statement.(*ast.ReturnStmt)

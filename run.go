@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 )
 
@@ -63,7 +65,7 @@ func (*runRequest) encodedParams() []byte { return nil }
 
 // send calls the function once.
 func (r *runRequest) send(ctx context.Context, to target) outcome {
-	watch := &watchedTransport{ctx: ctx, proxy: to.proxy, limit: r.pool.maxResponseBytes}
+	watch := &watchedTransport{ctx: ctx, proxy: to.proxy, base: to.endpoint.target, limit: r.pool.maxResponseBytes}
 	defer watch.retire()
 	err := r.fn(ctx, to.endpoint.url, &http.Client{
 		Transport:     watch,
@@ -120,7 +122,7 @@ func (r *runRequest) judgeHTTP(to target, last exchange, httpErr *HTTPError, err
 			return out
 		}
 	}
-	judged, rpcErr := r.pool.classifier.status(to.chain, "", httpErr.StatusCode, httpErr.Body)
+	judged, rpcErr := r.pool.classifier.status(to.chain, last.call, httpErr.StatusCode, httpErr.Body)
 	status := &HTTPError{StatusCode: httpErr.StatusCode, Status: fmt.Sprint(httpErr.StatusCode, " ", http.StatusText(httpErr.StatusCode))}
 	out := (&callRequest{pool: r.pool}).rule(to, judged, rpcErr, status)
 	out.err = err
@@ -130,6 +132,7 @@ func (r *runRequest) judgeHTTP(to target, last exchange, httpErr *HTTPError, err
 // exchange is the last thing that went over a bound client.
 type exchange struct {
 	scheme   string
+	call     string         // what was called of a REST API: the path under the RPC's URL
 	response *http.Response // its head; nil where there was no answer
 	failed   *linkError     // why there was none
 	bodyErr  error          // why the body broke off
@@ -141,6 +144,7 @@ type exchange struct {
 type watchedTransport struct {
 	ctx   context.Context // ends with the attempt
 	proxy *proxy
+	base  *url.URL // the RPC's
 	limit int64
 
 	mu      sync.Mutex // protects what follows
@@ -191,7 +195,8 @@ func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 		t.change(func(last *exchange) { *last = exchange{scheme: req.URL.Scheme, failed: failed} })
 		return nil, failed
 	}
-	t.change(func(last *exchange) { *last = exchange{scheme: req.URL.Scheme, response: res} })
+	call, _ := strings.CutPrefix(req.URL.Path, strings.TrimRight(t.base.Path, "/"))
+	t.change(func(last *exchange) { *last = exchange{scheme: req.URL.Scheme, call: call, response: res} })
 	res.Request = req
 	res.Body = &watchedBody{body: res.Body, transport: t, left: t.limit, release: release}
 	return res, nil

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"os"
@@ -137,6 +138,10 @@ func TestSendRawTransactionFaultsAreTheCallers(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, hash, result)
 			node.waitForReceipt(t, hash)
+			// For a moment after mining it, geth's pool still knows the transaction.
+			require.Eventually(t, func() bool {
+				return bytes.Contains(bytes.ToLower(node.ask(t, "eth_sendRawTransaction", first).Error), []byte("nonce"))
+			}, 10*time.Second, 20*time.Millisecond)
 			requireSameError(t, node, chain, "eth_sendRawTransaction", first)
 			assert.Empty(t, b.complaints())
 		})

@@ -38,6 +38,7 @@ type Error struct {
 	Code    int
 	Message string
 	Data    json.RawMessage // as it came; nil where there is none, or null
+	Text    bool            // the error was a bare string, which isn't JSON-RPC's form
 }
 
 // What makes a body no answer.
@@ -99,12 +100,20 @@ func (a *Answer) HasID(id uint64) bool {
 }
 
 // ParseError reads an error object. Servers leave out the code or the message, or
-// give the code as text: what is needed to judge the error is one of the two.
+// give the code as text: what is needed to judge the error is one of the two. Some
+// give nothing but the message, as a string.
 func ParseError(raw json.RawMessage) (*Error, error) {
 	var fields struct {
 		Code    json.RawMessage `json:"code"`
 		Message json.RawMessage `json:"message"`
 		Data    json.RawMessage `json:"data"`
+	}
+	if len(raw) > 0 && raw[0] == '"' {
+		e := &Error{Text: true}
+		if json.Unmarshal(raw, &e.Message) != nil || e.Message == "" {
+			return nil, ErrMalformedError
+		}
+		return e, nil
 	}
 	if len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &fields) != nil {
 		return nil, ErrMalformedError

@@ -64,6 +64,7 @@ var answers = []answer{
 	{"http: refusal with a bad header", "http://p.test", "", "HTTP/1.1 407 No\r\nsecret line\r\n\r\n", asking, proxydial.Status, 407, ""},
 	{"http: 407", "http://p.test", "", "HTTP/1.1 407 secret reason\r\nVia: x\r\n\r\n", asking, proxydial.Status, 407, "HTTP status 407 (Proxy Authentication Required)"},
 	{"http: 407 without a reason, after 100", "http://p.test", "", "HTTP/1.1 100\r\n\r\nHTTP/1.0 407\r\n\r\n", asking, proxydial.Status, 407, ""},
+	{"http: 300", "http://p.test", "", "HTTP/1.1 300 x\r\n\r\n", asking, proxydial.Status, 300, ""},
 	{"http: 302", "http://p.test", "", "HTTP/1.1 302 Found\r\n\r\n", asking, proxydial.Status, 302, ""},
 	{"http: 999", "http://p.test", "", "HTTP/1.1  999  x\n\n", asking, proxydial.Status, 999, "HTTP status 999"},
 	{"https: 503", "https://p.test", "", "HTTP/1.1 503 x\r\n\r\n", asking, proxydial.Status, 503, ""},

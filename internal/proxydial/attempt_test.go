@@ -80,7 +80,7 @@ func TestErrorForms(t *testing.T) {
 }
 
 // Under net/http, whose dials outlive their requests, a dial ends with its attempt:
-// nothing is left when Do returns, whichever end it is, and the Attempt says where
+// nothing is left soon after Do returned, whichever end it is, and the Attempt says where
 // it hung although Do's error doesn't.
 func TestAttemptEndsDialsOfNetHTTP(t *testing.T) {
 	for _, end := range endings[:2] {
@@ -96,7 +96,7 @@ func TestAttemptEndsDialsOfNetHTTP(t *testing.T) {
 			require.ErrorIs(t, err, end.is)
 			assert.Equal(t, time.Second, time.Since(started))
 			assert.Equal(t, asking, attempt.Phase())
-			synctest.Wait()
+			synctest.Wait() // Do returns before the dial does
 			assert.Zero(t, n.openConns())
 		})
 	}

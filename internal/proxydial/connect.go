@@ -48,7 +48,7 @@ func (s *session) askCONNECT(to target) error {
 		return s.broke(err)
 	}
 	if early, _ := r.Peek(r.Buffered()); len(early) > 0 {
-		s.conn = &prefixedConn{Conn: s.conn, prefix: bytes.Clone(early)}
+		s.conn = &prefixedConn{Conn: s.conn, prefix: early}
 	}
 	return nil
 }

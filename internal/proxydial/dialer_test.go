@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -85,7 +86,6 @@ func TestTLSToTheProxyFails(t *testing.T) {
 				wantError(t, err, proxydial.PhaseTLS, test.reason)
 				assert.Contains(t, err.Error(), test.text)
 				assert.NotContains(t, err.Error(), "secret")
-				synctest.Wait()
 				assert.Zero(t, n.openConns())
 			})
 		})
@@ -119,6 +119,9 @@ func TestDialFails(t *testing.T) {
 		{&net.DNSError{Name: "secret.test", IsTimeout: true}, proxydial.Timeout, "timed out"},
 		{os.ErrDeadlineExceeded, proxydial.Timeout, "timed out"},
 		{context.DeadlineExceeded, proxydial.Timeout, "timed out"},
+		// An OpError tells only of what is directly in it.
+		{&net.OpError{Op: "dial", Err: fmt.Errorf("chained: %w", os.ErrDeadlineExceeded)}, proxydial.Timeout, "timed out"},
+		{&net.OpError{Op: "dial", Err: fmt.Errorf("chained: %w", context.DeadlineExceeded)}, proxydial.Timeout, "timed out"},
 	} {
 		_, err := dialerWith(t, "socks5://p.test", func() (net.Conn, error) { return nil, test.err }).Tunnel(t.Context(), target)
 		wantError(t, err, proxydial.PhaseDial, test.reason)

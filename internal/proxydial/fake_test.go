@@ -181,7 +181,7 @@ var conversations = []conversation{
 	{"http, login and interim answers", "http://jo:pw@p.test", target, []turn{
 		{asking, requestHTTP + "Proxy-Authorization: Basic am86cHc=\r\n\r\n",
 			"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\n\r\n" +
-				"HTTP/1.1 204 Done\r\nContent-Length: 5\r\nTransfer-Encoding: odd\r\n\r\n"},
+				"HTTP/1.1 299 Done\r\nContent-Length: 5\r\nTransfer-Encoding: odd\r\n\r\n"},
 	}},
 	{"http, IPv6, bare line ends", "http://p.test", "[2001:db8::1]:443", []turn{
 		{asking, "CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\nUser-Agent: rpcpool\r\n\r\n",

@@ -20,9 +20,8 @@ type session struct {
 	attempt *Attempt
 	phase   Phase
 
-	caller context.Context
-	whole  context.Context // ends with the caller's context or the attempt's
-	limit  context.Context // of the present step: whole, until the target is asked for also HandshakeTimeout
+	whole context.Context // ends with the caller's context or the attempt's
+	limit context.Context // of the present step: whole, until the target is asked for also HandshakeTimeout
 
 	raw     net.Conn    // to the proxy
 	conn    net.Conn    // what is spoken over: raw, or TLS over it
@@ -32,7 +31,7 @@ type session struct {
 
 func (d *Dialer) newSession(ctx context.Context) (s *session, release func()) {
 	whole, cancelWhole := context.WithCancel(ctx)
-	s = &session{proxy: d.Proxy, attempt: AttemptFrom(ctx), caller: ctx, whole: whole, limit: whole}
+	s = &session{proxy: d.Proxy, attempt: AttemptFrom(ctx), whole: whole, limit: whole}
 	forget, cancelLimit := func() bool { return true }, func() {}
 	if d.HandshakeTimeout > 0 {
 		s.limit, cancelLimit = context.WithTimeout(whole, d.HandshakeTimeout)
@@ -164,7 +163,7 @@ func (s *session) abandon() {
 // send writes. A failure is kept for the end only, since what the proxy said
 // before it closed tells more: a refusal may come before the request was read.
 func (s *session) send(message []byte) {
-	if _, err := s.conn.Write(message); err != nil && s.sendErr == nil {
+	if _, err := s.conn.Write(message); err != nil {
 		s.sendErr = err
 	}
 }
@@ -179,10 +178,10 @@ func (s *session) read(b []byte) error {
 
 // end gives why the session must end, with the cause that the context was given;
 // 0 and nil while it need not. The attempt's end comes first: the other contexts
-// may end as its consequence, and then know less.
+// may end as its consequence, and then know less. The limit has the caller's end
+// and cause, being derived from its context.
 func (s *session) end() (Reason, error) {
-	ends := [...]context.Context{s.attempt.Context(), s.caller, s.limit}
-	for _, ctx := range ends {
+	for _, ctx := range [...]context.Context{s.attempt.Context(), s.limit} {
 		err := ctx.Err()
 		if err == nil {
 			continue

@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -52,9 +53,22 @@ func echo(conn net.Conn) { _, _ = io.Copy(conn, conn) }
 func readN(t *testing.T, conn net.Conn, n int) string {
 	t.Helper()
 	b := make([]byte, n)
-	_, err := io.ReadFull(conn, b)
+	_, err := io.ReadFull(iotest.OneByteReader(conn), b)
 	require.NoError(t, err)
 	return string(b)
+}
+
+// A single byte that came with the answer's last ones is the tunnel's too.
+func TestTunnelKeepsOneEarlyByte(t *testing.T) {
+	for _, conv := range conversations {
+		synctest.Test(t, func(t *testing.T) {
+			n := &fakeNet{serve: speaker{t: t, conv: conv, limit: -1, after: "e", then: silence}.serve}
+			conn, err := dialerTo(t, conv.url, n).Tunnel(t.Context(), conv.target)
+			require.NoError(t, err)
+			assert.Equal(t, "e", readN(t, conn, 1), conv.name)
+			_ = conn.Close()
+		})
+	}
 }
 
 // Wherever a proxy's answer breaks off, the error says Closed in the phase of that
@@ -151,7 +165,6 @@ func testEnding(t *testing.T, conv conversation, ending ending, at int) {
 	if a := proxydial.AttemptFrom(ctx); a != nil {
 		assert.Equal(t, conv.phaseAfter(at), a.Phase())
 	}
-	synctest.Wait()
 	assert.Zero(t, n.openConns())
 }
 
@@ -256,7 +269,6 @@ func TestTunnelEndsTogetherWithAByte(t *testing.T) {
 						wantError(t, err, attempt.Phase(), proxydial.Canceled)
 						assert.NotEqual(t, proxydial.PhaseReady, attempt.Phase())
 					}
-					synctest.Wait()
 					assert.Zero(t, n.openConns())
 				})
 			}
