@@ -82,8 +82,8 @@ type class uint16
 
 const (
 	rawSends   class = 1 << iota // eth_sendRawTransaction and its kin
-	sends                        // whatever hands in a transaction, on any chain
-	logQueries                   // and Run, where the method isn't known
+	sends                        // whatever hands in a transaction, on any chain; perhaps in Run
+	logQueries                   // perhaps in Run
 	inRun                        // the method isn't known
 	traces                       // tracing and debugging
 	minedReads                   // what reads, or traces, all of a mined block
@@ -92,7 +92,7 @@ const (
 
 func classesOf(method string) class {
 	if method == "" {
-		return logQueries | inRun
+		return inRun | logQueries | sends
 	}
 	var c class
 	if isRawSend(method) {
@@ -264,8 +264,15 @@ func (t *table) revertAt(w *words) int {
 	return len(w.buf)
 }
 
+// isFor tells whether a row is for this kind of method and this code. In Run, where
+// the method isn't known, it may be one of those that the row isn't for; the words
+// decide.
 func (r *compiledRow) isFor(c class, code int) bool {
-	return (r.on == 0 || c&r.on != 0) && c&r.not == 0 && (len(r.codes) == 0 || slices.Contains(r.codes, code))
+	not := r.not
+	if c&inRun != 0 {
+		not &= inRun
+	}
+	return (r.on == 0 || c&r.on != 0) && c&not == 0 && (len(r.codes) == 0 || slices.Contains(r.codes, code))
 }
 
 func (t *table) saysOf(r *compiledRow, w *words, number uint16, limit int) bool {

@@ -57,6 +57,8 @@ func (r *compiledRow) winsOver(status int, c class, isRPC bool) bool {
 		return r.section.step != stepTx || verdict != VerdictIPBlocked || c&sends != 0
 	case status == http.StatusMethodNotAllowed:
 		return false // the method that isn't allowed is HTTP's
+	case r.section.step == stepRange:
+		return status < 500 // a gateway's page about a time-out says nothing of the range
 	case verdict == VerdictIPBlocked:
 		return r.verdict == VerdictNoState || r.verdict == VerdictUnsupported
 	}

@@ -142,7 +142,7 @@ func transportOver(dial func(context.Context, string) (net.Conn, error)) *http.T
 }
 
 func get(ctx context.Context, client *http.Client) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+target+"/path", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+target+"/path", http.NoBody)
 	if err != nil {
 		return "", err
 	}

@@ -29,7 +29,9 @@ type Dialer struct {
 
 // Tunnel gives a connection through the proxy to addr, "host:port". The host is
 // handed to the proxy as it is and never resolved here (rule A1.2); a name in
-// another alphabet must be in its xn-- form, else the error is an AddressType.
+// another alphabet must be in its xn-- form, else the error is an AddressType. A
+// SOCKS4 proxy that doesn't know SOCKS4A, such as danted, answers every name with
+// code 91.
 //
 // Tunnel ends when ctx ends or, where ctx carries an [Attempt], the attempt's
 // context; then it leaves no connection behind, and no goroutine but a Dial that

@@ -100,6 +100,20 @@ func TestTLSToTheProxyFails(t *testing.T) {
 	})
 }
 
+// A zone is part of the address that is dialed, but of no certificate.
+func TestTLSToAnAddressWithAZone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &fakeNet{serve: func(conn net.Conn) {
+			_ = tls.Server(conn, serverTLSFor("fe80::1", farFuture)).Handshake()
+			silence(conn)
+		}}
+		conn, err := dialerTo(t, "https://[fe80::1%25eth0]", n).Reach(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []string{"[fe80::1%eth0]:443"}, n.dials())
+		_ = conn.(*tls.Conn).NetConn().Close() // the fake doesn't read TLS's farewell
+	})
+}
+
 // A dial that ends in an error is told by it, in the phase of the dial.
 func TestDialFails(t *testing.T) {
 	failed := func(err error) error {

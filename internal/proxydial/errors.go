@@ -126,8 +126,7 @@ func (e *Error) what() string {
 }
 
 func (e *Error) foundOr(otherwise string) string {
-	var f findingError
-	if errors.As(e.Err, &f) {
+	if f, ok := errors.AsType[findingError](e.Err); ok {
 		return string(f)
 	}
 	return otherwise

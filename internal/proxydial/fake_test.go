@@ -240,7 +240,7 @@ func (s speaker) say(conn net.Conn, words string) {
 	if s.slow {
 		step = 1
 	}
-	for len(words) > 0 {
+	for words != "" {
 		if _, err := io.WriteString(conn, words[:step]); err != nil {
 			return
 		}
@@ -310,7 +310,13 @@ var (
 
 func serverTLSFor(name string, notAfter time.Time) *tls.Config {
 	ca := authority()
-	cert, key := certify(&ca, &x509.Certificate{DNSNames: []string{name}, NotAfter: notAfter})
+	template := &x509.Certificate{NotAfter: notAfter}
+	if ip := net.ParseIP(name); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{name}
+	}
+	cert, key := certify(&ca, template)
 	return &tls.Config{
 		Certificates: []tls.Certificate{{Certificate: [][]byte{cert.Raw}, PrivateKey: key}},
 		NextProtos:   []string{"h2", "http/1.1"},

@@ -110,7 +110,7 @@ func (s *session) skipBoundAddress() error {
 	if err := s.read(kind[:]); err != nil {
 		return err
 	}
-	length := 0
+	var length int
 	switch kind[1] {
 	case addressIPv4:
 		length = 4

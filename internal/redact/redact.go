@@ -3,6 +3,7 @@
 package redact
 
 import (
+	"encoding/base64"
 	"net/url"
 	"sort"
 	"strings"
@@ -67,7 +68,7 @@ func OfURL(u *url.URL) Secrets {
 		if password, ok := u.User.Password(); ok {
 			s = s.add(password)
 		}
-		s = s.add(u.User.String())
+		s = s.add(u.User.String()).add(basicLogin(u.User))
 	}
 	for _, path := range []string{u.Path, u.EscapedPath()} {
 		s = s.addPath(path)
@@ -90,8 +91,14 @@ func OfProxy(u *url.URL) Secrets {
 	}
 	var s Secrets
 	password, _ := u.User.Password()
-	s = s.add(u.User.Username()).add(password).add(u.User.String())
+	s = s.add(u.User.Username()).add(password).add(u.User.String()).add(basicLogin(u.User))
 	return s.sorted()
+}
+
+// basicLogin is a login in the form in which an Authorization header has it.
+func basicLogin(user *url.Userinfo) string {
+	password, _ := user.Password()
+	return base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password))
 }
 
 // Of makes secrets of plain texts.
