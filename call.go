@@ -218,18 +218,17 @@ func (r *callRequest) judgeStatus(to target, res *http.Response) outcome {
 
 // judgeProxyStatus judges what isn't the RPC's answer but its proxy's.
 func judgeProxyStatus(p *proxy, scheme string, res *http.Response, body []byte) (outcome, bool) {
+	wantsLogin := res.StatusCode == http.StatusProxyAuthRequired
 	if scheme != "http" {
-		return outcome{}, false
+		// Inside TLS no proxy can have said it.
+		return failed(VerdictRPCFail, reportRPC, "HTTP status 407 from the RPC itself"), wantsLogin
 	}
 	if p.dial.AbsoluteForm() {
 		if who, own := proxyPage(res.Header, body); own {
 			return judgeProxyPage(who, res.StatusCode), true
 		}
 	}
-	if res.StatusCode == http.StatusProxyAuthRequired {
-		return failed(VerdictProxyFail, "", "HTTP status 407 to a plain-http request"), true
-	}
-	return outcome{}, false
+	return failed(VerdictProxyFail, "", "HTTP status 407 to a plain-http request"), wantsLogin
 }
 
 // statusText is a status line's text, the words of net/http's table where the

@@ -36,7 +36,11 @@ func newClassifier(rules []Rule) (*classifier, error) {
 			return nil, err
 		}
 	}
-	return &classifier{rules: slices.Clone(rules), table: builtinTable()}, nil
+	rules = slices.Clone(rules)
+	for i := range rules {
+		rules[i].Methods, rules[i].Chains = slices.Clone(rules[i].Methods), slices.Clone(rules[i].Chains)
+	}
+	return &classifier{rules: rules, table: builtinTable()}, nil
 }
 
 // builtinTable compiles the table at its first use.

@@ -63,7 +63,7 @@ var nodeSection = section{
 		{
 			name: "rate",
 			say: []string{
-				"rate limit", "ratelimit", "rate exceeded", "{many|concurrent} requests", "{request|requests|call|calls|cups|compute unit|units|throughput|rps|qps|daily|connection|credits|plan} ..20 {limit|limited|per second|per day}", "limit of requests", "{per|#} {second|minute|hour|day}_", "max ..12 requests", "exceeded ..20 {requests|quota|capacity}", "throughput", "throttl", "slow down", "= limit exceeded", "excessive requests", "resource exhausted", "not enough {cups|cu|credits}", "soft limit",
+				"rate limit", "ratelimit", "rate exceeded", "request rate", "{many|concurrent} requests", "{request|requests|call|calls|cups|compute unit|units|throughput|rps|qps|daily|connection|credits|plan} ..20 {limit|limited|per second|per day}", "limit of requests", "{per|#} {second|minute|hour|day}_", "max ..12 requests", "exceeded ..20 {requests|quota|capacity}", "throughput", "throttl", "slow down", "= limit exceeded", "excessive requests", "resource exhausted", "not enough {cups|cu|credits}", "soft limit",
 			},
 			who: "every provider", seen: says("eth_call", -32005, "Rate limit exceeded. Please retry after 1 second."), where: "https://nodewell.io (error codes)",
 		},

@@ -95,7 +95,7 @@ var noStateSection = section{
 		{
 			name: "beyond-head", not: sends,
 			say: []string{
-				"beyond {the |}{current |latest |chain |node |}{head|latest|tip}", "after {the |}{last|latest} {accepted |available |}block", "{block|height|epoch|number} ..30 in the future", "future {block|epoch|height}", "too far in the future", "unfinalized data", "{block|height|epoch|slot|number} ..20 {greater|higher} than {the |}{current|latest|last|head|top|highest}",
+				"beyond {the |}{current |latest |chain |node |}{head|latest|tip}", "after {the |}{last|latest} {accepted |available |}block", "{block|height|epoch|number} ..30 in the future", "future {block|epoch|height}", "too far in the future", "unfinalized data", "{block|toblock|fromblock|height|epoch|slot|number} ..20 {greater|higher} than {the |}{current|latest|last|head|top|highest}",
 				"less than or equal to the current", "{currently|non|not} canonical", "{block|height|number} ..20 out of range", "block out of range", "{block|height|slot|status|number|to block} ..60 {not yet available|not available yet}", "exist yet",
 			},
 			unless: []string{"upstream does not have", "historical balance"},

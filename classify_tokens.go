@@ -115,7 +115,11 @@ func suffixed(n uint64, text []byte, i int) (token, int) {
 		end++
 	}
 	if end < len(text) && (text[end] == '%' || text[end] == ':' && end+1 < len(text) && isDigit(text[end+1])) {
-		return token{}, end + 1 // a percentage, a port, a time
+		end++ // a percentage, a port, a time
+		for end < len(text) && isAlnum(text[end]) {
+			end++
+		}
+		return token{}, end
 	}
 	switch string(text[i:end]) {
 	case "":

@@ -169,6 +169,8 @@ func (e *NoHealthyRPCError) Error() string {
 		b.WriteString("nothing could be tried, the pool lists none")
 	case len(e.Attempts) == 0:
 		fmt.Fprintf(&b, "nothing could be tried, none of the %d listed is fit now", e.Listed)
+	case len(e.Attempts) == 1:
+		b.WriteString("the one attempt that could be made failed")
 	default:
 		fmt.Fprintf(&b, "all %d attempts failed", len(e.Attempts))
 	}

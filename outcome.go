@@ -70,6 +70,10 @@ var dialRules = []dialRule{
 		reasons: []proxydial.Reason{proxydial.Reply}, codes: []int{7, 93},
 		verdict: VerdictProxyFail,
 	},
+	{
+		reasons: []proxydial.Reason{proxydial.BadTarget},
+		verdict: VerdictRPCFail,
+	},
 	{ // SOCKS4 can't name the target, as code 8 says it
 		reasons: []proxydial.Reason{proxydial.AddressType},
 		verdict: VerdictProxyFail, target: true,
@@ -117,9 +121,13 @@ func judgeDial(e *proxydial.Error, httpProxy bool) outcome {
 		}
 		out := failed(rule.verdict, "", e.Error())
 		out.refusedTarget = rule.target
-		out.report = reportConn
-		if e.Timeout() {
+		switch {
+		case rule.verdict == VerdictRPCFail:
+			out.report = reportRPC
+		case e.Timeout():
 			out.report = reportTimeout
+		default:
+			out.report = reportConn
 		}
 		return out
 	}

@@ -29,7 +29,7 @@ type Dialer struct {
 
 // Tunnel gives a connection through the proxy to addr, "host:port". The host is
 // handed to the proxy as it is and never resolved here (rule A1.2); a name in
-// another alphabet must be in its xn-- form, else the error is an AddressType. A
+// another alphabet must be in its xn-- form, else the error is a BadTarget. A
 // SOCKS4 proxy that doesn't know SOCKS4A, such as danted, answers every name with
 // code 91.
 //
@@ -38,10 +38,10 @@ type Dialer struct {
 // doesn't return. The connection that it returns lives on after both.
 func (d *Dialer) Tunnel(ctx context.Context, addr string) (net.Conn, error) {
 	to, err := parseTarget(addr)
-	if err == nil {
-		err = to.sayable(d.Proxy.scheme.protocol)
-	}
 	if err != nil {
+		return nil, &Error{Reason: BadTarget, Err: err}
+	}
+	if err := to.sayable(d.Proxy.scheme.protocol); err != nil {
 		return nil, &Error{Reason: AddressType, Err: err}
 	}
 	return d.open(ctx, func(s *session) error { return s.ask(to) })

@@ -309,7 +309,11 @@ func TestTunnelRefusesTargets(t *testing.T) {
 			_, err := d.Tunnel(ctx, addr)
 			assert.Equal(t, !refused, dialed, "%s to %q", url, addr)
 			if refused {
-				own := wantError(t, err, proxydial.PhaseNone, proxydial.AddressType)
+				reason := proxydial.BadTarget
+				if strings.HasPrefix(addr, "[2001") || strings.HasPrefix(addr, "0.0.0.9") {
+					reason = proxydial.AddressType // an address, but not one that SOCKS4 can say
+				}
+				own := wantError(t, err, proxydial.PhaseNone, reason)
 				assert.Equal(t, own.Err.Error(), err.Error())
 				assert.Equal(t, proxydial.PhaseNone, attempt.Phase())
 				assert.NotContains(t, err.Error(), "waiting")

@@ -38,9 +38,11 @@ const (
 	Status
 	// BadTLS: TLS to the https:// proxy failed.
 	BadTLS
-	// AddressType: the target's address isn't one, or can't be said in the proxy's
-	// protocol, such as an IPv6 address in SOCKS4. Nothing was sent, and the Phase
-	// is PhaseNone.
+	// BadTarget: the target isn't a host and port. Nothing was sent, and the Phase is
+	// PhaseNone.
+	BadTarget
+	// AddressType: the target's address can't be said in the proxy's protocol, such
+	// as an IPv6 address in SOCKS4. Nothing was sent, and the Phase is PhaseNone.
 	AddressType
 	// Canceled: the caller's or the attempt's context was canceled.
 	Canceled
@@ -69,7 +71,7 @@ type Error struct {
 // Error says in which phase what happened, in words of its own: neither the
 // proxy's URL nor anything that the proxy sent is in it.
 func (e *Error) Error() string {
-	if e.Reason == AddressType {
+	if e.Reason == BadTarget || e.Reason == AddressType {
 		return e.what()
 	}
 	return e.Phase.String() + ": " + e.what()
@@ -116,6 +118,8 @@ func (e *Error) what() string {
 		return "the proxy answered CONNECT with HTTP status " + statusMeaning(e.StatusCode)
 	case BadTLS:
 		return whyBadTLS(e.Err)
+	case BadTarget:
+		return e.foundOr("the target isn't a host and port")
 	case AddressType:
 		return e.foundOr("the target's address can't be asked of this proxy")
 	case Canceled:
