@@ -7,7 +7,7 @@ import "time"
 // succeed hands the result out: the RPC and the proxy are as good as new, and
 // what this call had against the RPC is forgotten.
 func (k *call) succeed(e *endpoint, p *proxy, out outcome) step {
-	k.chain.served(e)
+	k.chain.served(e, k.want.span)
 	k.pool.proxies.served(p)
 	for i := range k.failures {
 		if k.failures[i].endpoint == e {
@@ -57,7 +57,10 @@ func (k *call) passOver(e *endpoint, out outcome) step {
 		}
 	case VerdictRange:
 		k.rangeRefusals++
-		k.span = max(k.span, out.suggestedSpan())
+		k.named = max(k.named, out.suggestedSpan())
+		if k.want.span > 0 {
+			k.chain.mark(func(now time.Time) { e.spans.refuse(k.want.span, out.suggestedSpan(), now) })
+		}
 		if k.rangeRefusals >= maxRangeRefusals {
 			k.err = k.exhausted()
 			return finished
@@ -213,6 +216,9 @@ func (k *call) settle() {
 		for _, refusal := range k.proxyFailures {
 			k.pool.proxies.settle(refusal.proxy, refusal.failure)
 		}
+	}
+	if k.reserved != nil {
+		k.chain.mark(func(time.Time) { k.release() })
 	}
 	if len(k.failures) == 0 {
 		return

@@ -81,6 +81,7 @@ func encodeParams(params []any) ([]byte, error) {
 
 func (r *callRequest) method() string        { return r.name }
 func (r *callRequest) encodedParams() []byte { return r.params }
+func (*callRequest) piece() logPieceNeeds    { return logPieceNeeds{} }
 
 // repeatable tells whether the same request may be sent twice without a second
 // effect. The methods that aren't make a node sign, mine or change itself.

@@ -141,12 +141,16 @@ func (c *chainState) failed(e *endpoint, f *failure) {
 	c.cursor = (e.pos + 1) % len(c.ring.endpoints)
 }
 
-// served notes that an RPC answered.
-func (c *chainState) served(e *endpoint) {
+// served notes that an RPC answered, and took a piece of so many blocks where the
+// request was one.
+func (c *chainState) served(e *endpoint, span uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !e.health.clean() {
 		e.health.reset()
+	}
+	if span > 0 {
+		e.spans.take(span)
 	}
 	if c.pool.mode == RoundRobin && e.pos >= 0 {
 		c.cursor = (e.pos + 1) % len(c.ring.endpoints)

@@ -32,7 +32,7 @@ var unsupportedSection = section{
 		},
 		{
 			name: "not-implemented",
-			say:  []string{"= {request id # |}{internal error |}not {yet |}implemented", "{command|request} {is |}{unimplemented|not implemented}", "^ unimplemented", "^ not supported by", "not implement wallet"},
+			say:  []string{"= {request id # |}{internal error |}not {yet |}implemented{ api|}", "{command|request} {is |}{unimplemented|not implemented}", "^ unimplemented", "^ not supported by", "not implement wallet"},
 			who:  "OpenEthereum, Anvil, btcd, Erigon, Hardhat", seen: says("eth_compileLLL", -32000, "This request is not implemented yet. Please create an issue on Github repo."), where: "openethereum/openethereum crates/rpc/src/v1/helpers/errors.rs",
 		},
 		{

@@ -107,14 +107,14 @@ var nodeSection = section{
 		{
 			name: "connection",
 			say: []string{
-				"connection ..20 {refused|reset|closed|terminated|lost}", "disconnect", "unreachable", "networking", "protocol error", "{channel|engine} closed", "closed {channel|already}", "finish connect", "finishconnect", "assign requested address", "no connection", "effective connection", "not connected",
+				"connection ..20 {refused|reset|closed|terminated|lost}", "disconnect", "unreachable", "networking", "protocol error", "{channel|engine} closed", "closed {channel|already}", "finish connect", "finishconnect", "assign requested address", "no connection", "effective connection", "not connected", "econn", "enotfound", "broken pipe", "no such host", "server sent goaway", "rst stream", "socket hang up", "fetch failed", "network error", "total failure", "subscription dropped", "= unexpected eof", "desc eof_", "certificate has expired",
 			},
 			who: "gateways, about the node behind them", seen: says("eth_call", -32603, `Post "": dial tcp 10.0.0.1:443: connect: connection refused`), where: "a public test table of provider errors (subsquid/squid-sdk)",
 		},
 		{
 			name: "behind",
 			say: []string{
-				"syncing", "not {yet |fully |}{in sync|synced|synchronized}", "fully synchronized", "sync is still", "initial sync", "is {lagged|lagging|behind}", "{finalized|safe} block not found", "latest block could not be found", "minimum context slot", "{node|service|server|consensus} {is |}not ready", "no blocks", "unhealthy", "{no|not enough} peers", "starting up", "not {running|started}", "indexing is in progress", "unsolidified", "available only after",
+				"syncing", "not {yet |fully |}{in sync|synced|synchronized}", "fully synchronized", "sync is still", "initial sync", "is {lagged|lagging|behind}", "{finalized|safe} block not found", "latest block could not be found", "min{imum|} context slot", "scan aborted", "{node|service|server|consensus} {is |}not ready", "no blocks", "unhealthy", "{no|not enough} peers", "starting up", "not {running|started}", "indexing is in progress", "unsolidified", "available only after",
 				"{loading|verifying|rewinding} block", "get {the |}latest", "retrieving latest",
 			},
 			who: "Solana, geth, Lava, Bitcoin, Hedera", seen: says("getAccountInfo", -32005, "Node is behind by 42 slots"), where: "erpc/erpc architecture/svm/error_normalizer_test.go",
@@ -122,7 +122,7 @@ var nodeSection = section{
 		{
 			name: "broken",
 			say: []string{
-				"internal server error", "unexpected error", "unknown error", "panic", "crash", "corrupt", "database {error|is locked}", "nil pointer", "too many open files", "no space left", "offline", "leveldb", "pebble", "shutting down", "maintenance", "deprecated as of", "empty reader set", "can't execute this request", "unable to complete", "unable to perform", "uniqueness constrain", "failed to {get|fetch|query|retrieve|connect|read_|reach|forward|publish|load|proxy|acquire|open|write} ", "{cannot|can't|unable to} {serve|process|handle|connect|fetch|execute}", "temporarily {disabled|down|blocked|closed}", "currently disabled", "disabled or not yet up", "load evm config", "block from disk", "lack of computing", "returndata limit", "unknown transaction validity", "failed to write transaction", "plain http request was sent to https port", "null value", "bad response",
+				"internal server error", "unexpected error", "unknown error", "panic", "crash", "corrupt", "database {error|is locked}", "nil pointer", "too many open files", "no space left", "offline", "leveldb", "pebble", "shutting down", "maintenance", "deprecated as of", "empty reader set", "can't execute this request", "unable to complete", "unable to perform", "uniqueness constrain", "failed to {get|fetch|query|retrieve|connect|read_|reach|forward|publish|load|proxy|acquire|open|write} ", "{cannot|can't|unable to} {serve|process|handle|connect|fetch|execute}", "temporarily {disabled|down|blocked|closed}", "currently disabled", "{gateway|node|server|service|backend} is down", "unable to determine", "disabled or not yet up", "load evm config", "block from disk", "lack of computing", "returndata limit", "unknown transaction validity", "failed to write transaction", "plain http request was sent to https port", "null value", "bad response",
 			},
 			who: "every node", seen: says("eth_call", -32603, "method handler crashed"), where: "ethereum/go-ethereum rpc/service.go",
 		},

@@ -61,7 +61,7 @@ var noStateSection = section{
 		{
 			name: "historical-state", pruned: true, not: sends,
 			say: []string{
-				"historical {state|data|block|proof|rpc|backend|query|execution} ..80 {not|unavailable|unsupported|error|require|only}", "unsupported historical", "no historical", "historical backend", "historical state", "state histories", "{world |account |}state ..90 " + saidMissing, "missing state", "unknown state", "no state {available|for}", "failed to load {state|tipset}", "layer stale",
+				"historical {state|data|block|proof|rpc|backend|query|execution} ..80 {not|unavailable|unsupported|error|require|only}", "unsupported historical", "no historical", "historical backend", "historical state", "state histories", "{world |account |}state ..90 " + saidMissing, "missing state", "unknown state", "unexpected state root", "no state {available|for|found|data}", "failed to {load|compute} {state|tipset}", "loading messages for tipset", "layer stale",
 				"missing node at", "required data unavailable",
 			},
 			unless: []string{"historical balance", "override", "pending state is not supported", "resource"},
@@ -81,14 +81,14 @@ var noStateSection = section{
 		{
 			name: "too-old", pruned: true, not: sends,
 			say: []string{
-				"{block|state|data|height|epoch|tipset|range|logs|history} ..40 {too {old|stale}|older than}", "lookback", "before {the |}{earliest|oldest|first} ..20 block", "data before ..12 is not available", "{state|block|data|history} ..20 no longer {available|stored|kept}", "{earliest|oldest|lowest|first} {available|retained|height} ..20 is", "proof window", "not in available range", "does not exist on height",
+				"{block|blocks|state|data|height|epoch|tipset|range|logs|history} ..40 {too {old|stale|far in the past}|older than}", "lookback", "before {the |}{earliest|oldest|first} ..20 block", "data before ..12 is not available", "{state|block|data|history} ..20 no longer {available|stored|kept}", "{earliest|oldest|lowest|first} {available|retained|height} ..20 is", "proof window", "not in available range", "does not exist on height",
 			},
 			who: "Erigon, Sei, Lotus, reth, Flow, CometBFT, Cloudflare", seen: says("eth_getProof", -32000, "requested block is too old, block must be within 100000 blocks of the head block number (currently 21000000)"), where: "ledgerwatch/erigon turbo/jsonrpc/eth_call.go",
 		},
 		{
 			name: "no-index", pruned: true, not: sends,
 			say: []string{
-				"use txindex", "transaction index must be enabled", "not stored on this node", "does not track", "transaction history is not available", "missing in long term storage", "ledger jump", "local ledger", "secondary indexes", "lite fullnode", "not in db", "db not found", "body not found", "unknown block or tx index", "no information available about transaction",
+				"use txindex", "transaction index must be enabled", "not stored on this node", "does not track", "transaction history is not available", "missing in long term storage", "ledger jump", "local ledger", "secondary indexes", "lite fullnode", "not in db", "db not found", "body not found", "unknown block or tx index", "no information available about transaction", "excluded from secondary index", "no {block|tx|transaction|transactions|receipts|receipt|log|logs} {data|snapshot}", "metadata is not found", "proof is missing", "never been observed",
 			},
 			who: "bitcoind, Solana, NEAR, Tron, TON, Lotus", seen: says("getrawtransaction", -5, "No such mempool transaction. Use -txindex to enable blockchain transaction queries. Use gettransaction for wallet transactions."), where: "https://github.com/bitcoin/bitcoin/pull/10275",
 		},
@@ -96,7 +96,7 @@ var noStateSection = section{
 			name: "beyond-head", not: sends,
 			say: []string{
 				"beyond {the |}{current |latest |chain |node |}{head|latest|tip}", "after {the |}{last|latest} {accepted |available |}block", "{block|height|epoch|number} ..30 in the future", "future {block|epoch|height}", "too far in the future", "unfinalized data", "{block|toblock|fromblock|height|epoch|slot|number} ..20 {greater|higher} than {the |}{current|latest|last|head|top|highest}",
-				"less than or equal to the current", "{currently|non|not} canonical", "{block|height|number} ..20 out of range", "block out of range", "{block|height|slot|status|number|to block} ..60 {not yet available|not available yet}", "exist yet",
+				"less than or equal to the current", "{currently|non|not} canonical", "{block|height|number} ..20 out of range", "block out of range", "{requested block|epoch} ..20 out of bounds", "{block|height|slot|status|number|to block} ..60 {not yet available|not available yet}", "exist yet",
 			},
 			unless: []string{"upstream does not have", "historical balance"},
 			who:    "geth, reth, Avalanche, Sei, Hedera, CometBFT, Bitcoin", seen: says("eth_getLogs", -32602, "block range extends beyond current head block: requested 20, head 10"), where: "paradigmxyz/reth crates/rpc/rpc-eth-types/src/error/mod.rs",
@@ -104,7 +104,7 @@ var noStateSection = section{
 		{
 			name: "unknown-block", not: sends,
 			say: []string{
-				saidBlock + " ..90 " + saidMissing, "unknown {block|header|tipset|slot|epoch}", "no {such |}block {found|with|at|for}", "{cannot|can't|could not|couldn't|unable to} {find|get|compute} {newest |}block", "could not find results for height", "= # could not be found", "unsupported block number",
+				saidBlock + " ..90 " + saidMissing, "unknown {block|header|tipset|slot|epoch}", "no {such |}block {found|with|at|for}", "{cannot|can't|could not|couldn't|unable to} {find|get|compute} {newest |}block", "could not find results for height", "= # could not be found", "slot ..20 skipped", "missing block_", "shard id ..12 does not exist", "unsupported block number",
 			},
 			unless: []string{"method", "access list", "containing transaction", "logs for block", "block tag", "block range", "invalid block tag", "invalid params", "parameters", "batch {request|size|limit}"},
 			who:    "geth, Besu, Erigon, reth, Anvil, zkSync, Substrate", seen: says("debug_traceBlockByNumber", -32000, "block #123 not found"), where: "ethereum/go-ethereum eth/tracers/api.go",

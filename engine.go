@@ -18,6 +18,8 @@ type request interface {
 	method() string
 	// encodedParams are the params as JSON; nil where they aren't known.
 	encodedParams() []byte
+	// piece says what piece of a chunked log query this is; zero for other requests.
+	piece() logPieceNeeds
 	// send makes one attempt and says what came of it. ctx ends with the attempt.
 	send(ctx context.Context, to target) outcome
 }
@@ -41,7 +43,8 @@ type call struct {
 	attempts      []Attempt
 	tried         map[*endpoint]bool
 	rangeRefusals int
-	span          uint64 // the widest span that a provider named
+	named         uint64    // the widest span that a provider named
+	reserved      *endpoint // what the walk began with, for pieces that are spread
 
 	failures      []callFailure
 	proxyFailures []proxyFailure
@@ -126,6 +129,7 @@ func (k *call) prepare(round int) step {
 	k.want.method = k.req.method()
 	k.want.need = requirementOf(k.want.method, k.req.encodedParams(), c.archive, c.ring.head)
 	k.want.read = blockReadOf(k.want.method, k.req.encodedParams())
+	k.want.logPieceNeeds = k.req.piece()
 	if round == 0 && len(c.ring.endpoints) > 0 && !c.ring.capable(k.want.need) {
 		k.err = &NoCapableRPCError{
 			Chain: c.ref, Method: k.want.method, Needs: k.want.need.names(), Listed: len(c.ring.endpoints),
@@ -171,10 +175,24 @@ func (k *call) candidates() []*endpoint {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.restoreCursor()
+	k.release()
 	if c.ring == nil {
 		return nil
 	}
-	return candidates(c.ring, c.cursor, k.want, time.Now())
+	list := candidates(c.ring, c.cursor, k.want, time.Now())
+	if k.want.spread && len(list) > 0 {
+		k.reserved = list[0]
+		k.reserved.reserved++
+	}
+	return list
+}
+
+// release gives up what the walk before reserved. The caller holds the chain's lock.
+func (k *call) release() {
+	if k.reserved != nil {
+		k.reserved.reserved--
+		k.reserved = nil
+	}
 }
 
 // try makes attempts on one RPC, through one proxy or, where the proxy is at
@@ -287,7 +305,7 @@ func (k *call) interrupted(err error) error {
 // exhausted is the error of a call that nobody answered (rule A4.4).
 func (k *call) exhausted() error {
 	if k.rangeRefusals > 0 {
-		return &LogsRangeTooLargeError{SuggestedSpan: k.span, Attempts: k.attempts}
+		return &LogsRangeTooLargeError{SuggestedSpan: k.named, Attempts: k.attempts}
 	}
 	c := k.chain
 	c.mu.Lock()

@@ -221,6 +221,25 @@ func (e *PoolAPIError) Error() string {
 
 func (*PoolAPIError) rpcPoolError() {}
 
+// LogsError says how far a log query came before it failed. errors.As finds the
+// cause in it.
+type LogsError struct {
+	// NextBlock is the first block that isn't covered: a query from there on goes
+	// on where this one ended.
+	NextBlock uint64
+	// Err is why the piece that begins there failed.
+	Err error
+}
+
+func (e *LogsError) Error() string {
+	return fmt.Sprintf("rpcpool: log query failed at block %d, all before it is covered: %v", e.NextBlock, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *LogsError) Unwrap() error { return e.Err }
+
+func (*LogsError) rpcPoolError() {}
+
 // MalformedResponseError says that an RPC's answer was a JSON-RPC result, but of
 // a kind that a log query can't use (rule A9.3).
 type MalformedResponseError struct {

@@ -10,32 +10,34 @@ import (
 	"strings"
 )
 
-// logBoundary is one end of a log query: a number, or the head.
+// logBoundary is one end of a log query: a number, or a tag that stands for one.
 type logBoundary struct {
 	number uint64
-	latest bool
+	tag    string // empty for a number
 }
 
-// at puts the head in.
-func (b logBoundary) at(head uint64) logBoundary {
-	if b.latest {
-		return logBoundary{number: head}
-	}
-	return b
-}
+// Tags of blocks whose number has to be asked for.
+const (
+	tagLatest    = "latest"
+	tagSafe      = "safe"
+	tagFinalized = "finalized"
+	// tagPending is read as latest: there are no logs of a block that isn't there.
+	tagPending  = "pending"
+	tagEarliest = "earliest"
+)
 
 // parseBound reads a bound in any of the forms that LogFilter names.
 func parseBound(field string, bound any) (logBoundary, error) {
 	switch value := bound.(type) {
 	case nil:
-		return logBoundary{latest: true}, nil
+		return logBoundary{tag: tagLatest}, nil
 	case string:
 		return parseBoundText(field, value)
 	case json.Number:
 		return parseBoundText(field, value.String())
 	case *big.Int:
 		if value == nil {
-			return logBoundary{latest: true}, nil
+			return logBoundary{tag: tagLatest}, nil
 		}
 		if !value.IsUint64() {
 			return logBoundary{}, badBound(field, value.String())
@@ -47,9 +49,11 @@ func parseBound(field string, bound any) (logBoundary, error) {
 
 func parseBoundText(field, text string) (logBoundary, error) {
 	switch text {
-	case "latest":
-		return logBoundary{latest: true}, nil
-	case "earliest":
+	case tagLatest, tagPending:
+		return logBoundary{tag: tagLatest}, nil
+	case tagSafe, tagFinalized:
+		return logBoundary{tag: text}, nil
+	case tagEarliest:
 		return logBoundary{}, nil
 	}
 	if digits, hex := strings.CutPrefix(text, "0x"); hex {
@@ -83,5 +87,5 @@ func parseBoundNumber(field string, bound any) (logBoundary, error) {
 }
 
 func badBound(field, shown string) error {
-	return badFilter(fmt.Sprintf(`%s is %s; a block number, "earliest" or "latest" is wanted`, field, clip(shown, 80)))
+	return badFilter(fmt.Sprintf(`%s is %s; a block number, "earliest", "latest", "safe" or "finalized" is wanted`, field, clip(shown, 80)))
 }

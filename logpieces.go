@@ -3,7 +3,9 @@ package rpcpool
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
+	"time"
 )
 
 // logPieces cuts a query into pieces, asks for some of them at once and hands them
@@ -36,7 +38,7 @@ func newLogPieces(ctx context.Context, query *logQuery, options logsOptions) *lo
 		ctx:    ctx,
 		query:  query,
 		atOnce: options.concurrency,
-		size:   options.chunk,
+		size:   query.chain.s.pieceSize(options.chunk),
 		rest:   blockRange{query.from, query.to},
 		left:   query.from <= query.to,
 	}
@@ -56,7 +58,7 @@ func (p *logPieces) next() (chunk LogChunk, more bool, err error) {
 			return LogChunk{From: head.from, To: head.to, Logs: answer.logs}, true, nil
 		}
 		if err := p.cut(head, answer.err); err != nil {
-			return LogChunk{}, false, err
+			return LogChunk{}, false, &LogsError{NextBlock: head.from, Err: err}
 		}
 	}
 }
@@ -75,6 +77,16 @@ func (p *logPieces) fill() {
 			p.start(p.pending[i])
 		}
 	}
+}
+
+// pieceSize gives the number of blocks to begin a query with.
+func (c *chainState) pieceSize(chunk uint64) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ring == nil {
+		return chunk
+	}
+	return c.ring.pieceSize(chunk, requirement{logs: true, archive: c.archive}, time.Now())
 }
 
 // takeRest cuts the next piece off the rest.
@@ -121,3 +133,63 @@ func (p *logPieces) cut(piece *logPiece, err error) error {
 
 // wait returns when nothing is under way any more. The context has ended by then.
 func (p *logPieces) wait() { p.running.Wait() }
+
+// pieceRequest asks for the logs of a piece.
+type pieceRequest struct {
+	*callRequest
+	blocks    *blockRange // nil for a filter that names its block by the hash
+	checkHead bool
+	others    bool // other pieces are asked for meanwhile
+}
+
+func (r *pieceRequest) piece() logPieceNeeds {
+	if r.blocks == nil {
+		return logPieceNeeds{}
+	}
+	needs := logPieceNeeds{span: r.blocks.span(), spread: r.others}
+	if r.checkHead {
+		needs.upTo = r.blocks.to
+	}
+	return needs
+}
+
+// send is one attempt. An answer of an RPC that lags is no answer.
+func (r *pieceRequest) send(ctx context.Context, to target) outcome {
+	out := r.callRequest.send(ctx, to)
+	if out.verdict != VerdictOK || !r.checkHead || r.blocks == nil || to.endpoint.head.Load() >= r.blocks.to {
+		return out
+	}
+	head, asked := r.askHead(ctx, to)
+	if asked.verdict != VerdictOK {
+		return asked
+	}
+	to.endpoint.sawHead(head)
+	if head < r.blocks.to {
+		return outcome{
+			judgement: judgement{verdict: VerdictNoState},
+			detail:    fmt.Sprintf("the RPC is at block %d and answered for blocks up to %d", head, r.blocks.to),
+		}
+	}
+	return out
+}
+
+// askHead asks the RPC that answered for its head, through the same proxy.
+func (r *pieceRequest) askHead(ctx context.Context, to target) (uint64, outcome) {
+	ask, err := newCallRequest(r.pool, "eth_blockNumber", nil)
+	if err != nil {
+		return 0, failed(VerdictRPCFail, reportRPC, err.Error())
+	}
+	out := ask.send(ctx, to)
+	switch out.verdict {
+	case VerdictOK:
+	case VerdictCaller, VerdictUnsupported:
+		return 0, failed(VerdictNoState, "", "the RPC doesn't say at which block it is")
+	default:
+		return 0, out
+	}
+	number, ok := blockNumber(out.result)
+	if !ok {
+		return 0, failed(VerdictRPCFail, reportRPC, "the RPC's block number isn't one")
+	}
+	return number, out
+}

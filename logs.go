@@ -8,6 +8,9 @@ import (
 	"iter"
 	"maps"
 	"math"
+	"strconv"
+
+	"github.com/bomzrpc/rpcpool/internal/jsonrpc"
 )
 
 // defaultChunk is the number of blocks of a piece.
@@ -22,7 +25,8 @@ type LogFilter struct {
 	// alternatives. nil: any topics.
 	Topics []any
 	// FromBlock is the first block: an integer, *[math/big.Int], a hex quantity
-	// such as "0x1b4", a decimal string, "earliest" or "latest". nil: "latest".
+	// such as "0x1b4", a decimal string, "earliest", "latest" ("pending" means the
+	// same here), "safe" or "finalized". nil: "latest".
 	FromBlock any
 	// ToBlock is the last block, in the same forms. nil: "latest".
 	ToBlock any
@@ -44,6 +48,8 @@ type logsOptions struct {
 	chunk       uint64
 	concurrency int
 	maxResults  int
+	checkHeads  bool
+	onProgress  func(LogProgress)
 }
 
 // ChunkSize is the number of blocks of a piece. Default: 1000; 0 means the default.
@@ -57,32 +63,67 @@ func Concurrency(n int) LogsOption {
 	return func(o *logsOptions) { o.concurrency = max(1, n) }
 }
 
-// MaxResults bounds the number of logs that [Chain.GetLogsChunked] collects;
-// beyond it the query ends with a *[RequestError]. Default: 0, no limit.
+// MaxResults bounds the number of logs that [Chain.GetLogsChunked] collects: the
+// piece that would go beyond it ends the query with a *[RequestError]. Default: 0,
+// no limit.
 func MaxResults(n int) LogsOption {
 	return func(o *logsOptions) { o.maxResults = max(0, n) }
+}
+
+// CheckHeads has an answer believed only from an RPC that is known to have the last
+// block of its piece. A node that lags answers with the logs of the blocks that it
+// has, or none, and no error: the logs of the others would be lost without a sign.
+// Where the RPC isn't known to have the block, it is asked for its head, through
+// the same proxy and within the same attempt; one that is behind is passed over.
+// That costs a request now and then near the head of the chain, and none for old
+// blocks. Recommended for indexers. Default: not checked.
+func CheckHeads() LogsOption {
+	return func(o *logsOptions) { o.checkHeads = true }
+}
+
+// LogProgress is how far a log query has come.
+type LogProgress struct {
+	// From and To are the query's bounds, both included.
+	From, To uint64
+	// Covered is the last block that the pieces handed out so far cover.
+	Covered uint64
+	// Logs is the number of logs in them.
+	Logs int
+}
+
+// OnProgress has a function called after each piece that is handed out, on the
+// goroutine that the query runs on. Default: none.
+func OnProgress(report func(LogProgress)) LogsOption {
+	return func(o *logsOptions) { o.onProgress = report }
 }
 
 // GetLogsChunked asks for the logs of a range of blocks in pieces, each with a
 // failover of its own, and gives them in the order of the blocks (rule A9). A piece
 // that RPCs refuse as too large is cut: to the span that they name, else in half;
-// the smaller size is kept for the rest of the call. From > to is an empty list.
+// the smaller size is kept for the rest of the query. What each RPC took or refused
+// is remembered for later queries. From > to is an empty list.
 //
 // "latest", and an absent bound, is asked for once, by eth_blockNumber. An answer
 // that is no block number or no list of logs is a *[MalformedResponseError]; one
 // block that is still refused is a *[LogsRangeTooLargeError].
+//
+// An error of a piece comes in a *[LogsError], which names the first block that
+// isn't covered; the logs before it are given together with the error.
 func (c *Chain) GetLogsChunked(ctx context.Context, filter LogFilter, opts ...LogsOption) ([]json.RawMessage, error) {
 	options := newLogsOptions(opts)
-	logs := []json.RawMessage{}
+	var logs []json.RawMessage
 	for chunk, err := range c.logChunks(ctx, filter, options) {
 		if err != nil {
-			return nil, err
+			return logs, err
+		}
+		if options.maxResults > 0 && len(logs)+len(chunk.Logs) > options.maxResults {
+			return logs, &LogsError{NextBlock: chunk.From, Err: &RequestError{Method: "eth_getLogs", Reason: fmt.Sprintf(
+				"more than MaxResults(%d) logs by block %d; use LogChunks, or a narrower filter", options.maxResults, chunk.To)}}
 		}
 		logs = append(logs, chunk.Logs...)
-		if options.maxResults > 0 && len(logs) > options.maxResults {
-			return nil, &RequestError{Method: "eth_getLogs", Reason: fmt.Sprintf(
-				"more than MaxResults(%d) logs by block %d; use LogChunks, or a narrower filter", options.maxResults, chunk.To)}
-		}
+	}
+	if logs == nil {
+		logs = []json.RawMessage{}
 	}
 	return logs, nil
 }
@@ -104,7 +145,7 @@ func newLogsOptions(opts []LogsOption) logsOptions {
 
 func (c *Chain) logChunks(ctx context.Context, filter LogFilter, options logsOptions) iter.Seq2[LogChunk, error] {
 	return func(yield func(LogChunk, error) bool) {
-		query, err := newLogQuery(ctx, c, filter)
+		query, err := newLogQuery(ctx, c, filter, options)
 		if err != nil {
 			yield(LogChunk{}, err)
 			return
@@ -119,6 +160,7 @@ func (c *Chain) logChunks(ctx context.Context, filter LogFilter, options logsOpt
 		pieces := newLogPieces(ctx, query, options)
 		defer pieces.wait()
 		defer cancel()
+		progress := LogProgress{From: query.from, To: query.to}
 		for {
 			chunk, more, err := pieces.next()
 			if err != nil {
@@ -128,21 +170,30 @@ func (c *Chain) logChunks(ctx context.Context, filter LogFilter, options logsOpt
 			if !more || !yield(chunk, nil) {
 				return
 			}
+			progress.Covered, progress.Logs = chunk.To, progress.Logs+len(chunk.Logs)
+			if options.onProgress != nil {
+				options.onProgress(progress)
+			}
 		}
 	}
 }
 
 // logQuery is a filter whose bounds are known.
 type logQuery struct {
-	chain    *Chain
-	filter   map[string]any
-	from, to uint64
-	whole    bool // the filter names one block by its hash and is sent as it is
+	chain      *Chain
+	filter     map[string]any
+	from, to   uint64
+	whole      bool // the filter names one block by its hash and is sent as it is
+	checkHeads bool
+	parallel   bool // pieces are asked for at once
 }
 
 // newLogQuery checks a filter and turns its bounds into numbers.
-func newLogQuery(ctx context.Context, c *Chain, filter LogFilter) (*logQuery, error) {
-	q := &logQuery{chain: c, filter: map[string]any{}}
+func newLogQuery(ctx context.Context, c *Chain, filter LogFilter, options logsOptions) (*logQuery, error) {
+	q := &logQuery{
+		chain: c, filter: map[string]any{},
+		checkHeads: options.checkHeads, parallel: options.concurrency > 1,
+	}
 	if filter.Address != nil {
 		q.filter["address"] = filter.Address
 	}
@@ -156,6 +207,9 @@ func newLogQuery(ctx context.Context, c *Chain, filter LogFilter) (*logQuery, er
 		q.filter["blockHash"], q.whole = filter.BlockHash, true
 		return q, nil
 	}
+	if err := q.checkFilter(); err != nil {
+		return nil, err
+	}
 	from, err := parseBound("FromBlock", filter.FromBlock)
 	if err != nil {
 		return nil, err
@@ -164,15 +218,41 @@ func newLogQuery(ctx context.Context, c *Chain, filter LogFilter) (*logQuery, er
 	if err != nil {
 		return nil, err
 	}
-	if from.latest || to.latest {
-		head, err := c.head(ctx)
-		if err != nil {
-			return nil, err
-		}
-		from, to = from.at(head), to.at(head)
+	heads := map[string]uint64{}
+	if q.from, err = c.boundNumber(ctx, from, heads); err != nil {
+		return nil, err
 	}
-	q.from, q.to = from.number, to.number
-	return q, nil
+	q.to, err = c.boundNumber(ctx, to, heads)
+	return q, err
+}
+
+// checkFilter finds out before anything is sent whether the filter can be sent.
+func (q *logQuery) checkFilter() error {
+	if _, err := encodeParams([]any{q.filter}); err != nil {
+		return &RequestError{Method: "eth_getLogs", Reason: "the filter can't be written as JSON", Err: err}
+	}
+	return nil
+}
+
+// boundNumber gives a bound as a number. A tag is asked for once, and both bounds
+// mean the same by it.
+func (c *Chain) boundNumber(ctx context.Context, bound logBoundary, known map[string]uint64) (number uint64, err error) {
+	if bound.tag == "" {
+		return bound.number, nil
+	}
+	number, ok := known[bound.tag]
+	if ok {
+		return number, nil
+	}
+	if bound.tag == tagLatest {
+		number, err = c.head(ctx)
+	} else {
+		number, err = c.tagged(ctx, bound.tag)
+	}
+	if err == nil {
+		known[bound.tag] = number
+	}
+	return number, err
 }
 
 func badFilter(reason string) error {
@@ -192,6 +272,23 @@ func (c *Chain) head(ctx context.Context) (uint64, error) {
 	return number, nil
 }
 
+// tagged asks for the number of the block that a tag names.
+func (c *Chain) tagged(ctx context.Context, tag string) (uint64, error) {
+	raw, err := c.Call(ctx, "eth_getBlockByNumber", tag, false)
+	if err != nil {
+		return 0, err
+	}
+	var block struct{ Number json.RawMessage }
+	if json.Unmarshal(raw, &block) == nil {
+		if number, ok := blockNumber(block.Number); ok && block.Number[0] == '"' {
+			return number, nil
+		}
+	}
+	return 0, &MalformedResponseError{
+		Method: "eth_getBlockByNumber", Reason: "the result for " + strconv.Quote(tag) + " isn't a block with a number",
+	}
+}
+
 // fetch asks for the logs of one piece; nil for a filter that is sent as it is.
 func (q *logQuery) fetch(ctx context.Context, piece *blockRange) ([]json.RawMessage, error) {
 	filter := make(map[string]any, len(q.filter)+2)
@@ -200,12 +297,17 @@ func (q *logQuery) fetch(ctx context.Context, piece *blockRange) ([]json.RawMess
 		filter["fromBlock"] = fmt.Sprintf("0x%x", piece.from)
 		filter["toBlock"] = fmt.Sprintf("0x%x", piece.to)
 	}
-	raw, err := q.chain.Call(ctx, "eth_getLogs", filter)
+	c := q.chain.s
+	call, err := newCallRequest(c.pool, "eth_getLogs", []any{filter})
 	if err != nil {
 		return nil, err
 	}
-	var logs []json.RawMessage
-	if json.Unmarshal(raw, &logs) != nil || logs == nil {
+	raw, err := c.do(ctx, &pieceRequest{callRequest: call, blocks: piece, checkHead: q.checkHeads, others: q.parallel})
+	if err != nil {
+		return nil, err
+	}
+	logs, ok := jsonrpc.Elements(raw)
+	if !ok {
 		return nil, &MalformedResponseError{Method: "eth_getLogs", Reason: "the result isn't a list of logs"}
 	}
 	return logs, nil

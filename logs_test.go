@@ -61,7 +61,7 @@ func TestLogFilterThatCantBeIsRefused(t *testing.T) {
 		"another type":       {ToBlock: []int{1}},
 		"hash and from":      {BlockHash: "0xab", FromBlock: 1},
 		"hash and to":        {BlockHash: "0xab", ToBlock: "latest"},
-		"unsupported tag":    {FromBlock: "finalized"},
+		"unknown tag":        {FromBlock: "soonest"},
 		"unmarshallable":     {Address: func() {}, FromBlock: 1, ToBlock: 2},
 		"unmarshallable too": {Topics: []any{make(chan int)}, FromBlock: 1, ToBlock: 2},
 	} {

@@ -2,6 +2,8 @@ package rpcpool
 
 import (
 	"net/url"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/bomzrpc/rpcpool/internal/redact"
@@ -33,6 +35,20 @@ type endpoint struct {
 
 	unsupported map[string]time.Time // method → until when
 	pruned      map[string]pruned    // kind of read → what is gone
+	spans       spanMemory           // the log ranges that it takes
+	reserved    int                  // pieces of log queries that began with it and are under way
+
+	head atomic.Uint64 // the highest block that it is known to have; needs no lock
+}
+
+// sawHead notes a block that the RPC has.
+func (e *endpoint) sawHead(number uint64) {
+	for {
+		known := e.head.Load()
+		if number <= known || e.head.CompareAndSwap(known, number) {
+			return
+		}
+	}
 }
 
 // pruned says that an RPC has dropped the state at and below a block.
@@ -70,6 +86,7 @@ func newRing(list *List, before *ring) (r *ring, dropped []string) {
 		}
 		seen[listed.URL] = true
 		e.caps = listed.Caps
+		e.sawHead(listed.Height)
 		e.pos = len(r.endpoints)
 		r.endpoints = append(r.endpoints, e)
 		r.head = max(r.head, listed.Height)
@@ -150,14 +167,22 @@ type wanted struct {
 	need    requirement
 	read    blockRead
 	exclude map[*endpoint]bool // out for this call: they refused the range, or lack the block
+	logPieceNeeds
+}
+
+// logPieceNeeds is what a piece of a chunked log query prefers an RPC by.
+type logPieceNeeds struct {
+	span   uint64 // blocks of the piece; 0 for a call that isn't one
+	spread bool   // pieces under way go to different RPCs where several are fit
+	upTo   uint64 // a block that the RPC should be known to have; 0: none
 }
 
 // candidates gives the RPCs to try at now, in order: from the cursor on, round
 // the ring, without those that are cooling, don't serve the method, lack what is
-// needed or are out for this call (rule A4.1). A wide log query has those that
-// take wide ranges first, the order kept inside both groups (rule A3).
+// needed or are out for this call (rule A4.1). Some go before others, the order
+// kept among equals: see rank.
 func candidates(r *ring, cursor int, w wanted, now time.Time) []*endpoint {
-	var first, rest []*endpoint
+	var fit []*endpoint
 	for step := range r.endpoints {
 		e := r.endpoints[(cursor+step)%len(r.endpoints)]
 		switch {
@@ -168,13 +193,50 @@ func candidates(r *ring, cursor int, w wanted, now time.Time) []*endpoint {
 			!e.has(w.read, now):
 			continue
 		}
-		if w.need.preferWide && !w.need.wide(&e.caps) {
-			rest = append(rest, e)
-		} else {
-			first = append(first, e)
+		fit = append(fit, e)
+	}
+	if w.need.preferWide || w.span > 0 {
+		slices.SortStableFunc(fit, func(a, b *endpoint) int { return w.rank(a, now) - w.rank(b, now) })
+	}
+	return fit
+}
+
+// rank orders the RPCs for log queries, smaller first: those that aren't known to
+// refuse as many blocks (rule A9.5), then those that are known to have the last
+// block, where that matters, then those that take wide ranges where the range is
+// wide (rule A3), then, for pieces that are asked for at once, those with fewest.
+func (w *wanted) rank(e *endpoint, now time.Time) int {
+	const refuses, behind, narrow = 1 << 30, 1 << 29, 1 << 28
+	rank := 0
+	if w.span > 0 && e.spans.believed(w.span, now) < w.span {
+		rank += refuses
+	}
+	if w.upTo > 0 && e.head.Load() < w.upTo {
+		rank += behind
+	}
+	if w.need.preferWide && !w.need.wide(&e.caps) {
+		rank += narrow
+	}
+	if w.spread {
+		rank += e.reserved
+	}
+	return rank
+}
+
+// pieceSize gives the number of blocks to begin a chunked log query with, at most
+// chunk: the most that any RPC with what is needed is believed to take.
+func (r *ring) pieceSize(chunk uint64, need requirement, now time.Time) uint64 {
+	size := uint64(0)
+	for _, e := range r.endpoints {
+		if need.fits(&e.caps) && !e.health.cooling(now) {
+			e.spans.grow()
+			size = max(size, e.spans.believed(chunk, now))
 		}
 	}
-	return append(first, rest...)
+	if size == 0 {
+		return chunk
+	}
+	return size
 }
 
 // capable tells whether any RPC of the ring has what is needed.

@@ -62,6 +62,7 @@ type runRequest struct {
 
 func (*runRequest) method() string        { return "" }
 func (*runRequest) encodedParams() []byte { return nil }
+func (*runRequest) piece() logPieceNeeds  { return logPieceNeeds{} }
 
 // send calls the function once.
 func (r *runRequest) send(ctx context.Context, to target) outcome {

@@ -276,6 +276,20 @@ func TestSecretsInDataLeaveItJSON(t *testing.T) {
 	})
 }
 
+// The data of a revert is the caller's: a path that holds no more than the chain's
+// number, or a short word, doesn't spoil the digits that happen to be the same.
+func TestDataOfARevertIsLeftAlone(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		const data = `"0x08c379a00000000000000000000000000000000000000000000000000000000000008453dead"`
+		w.List("1", w.NodeAt("r1", "http://r1.test/dead/8453", rpcpooltest.ErrorData(3, "execution reverted", json.RawMessage(data))))
+		_, err := open(t, w).Chain("1").Call(t.Context(), "eth_call")
+		var rpcErr *rpcpool.RPCError
+		require.ErrorAs(t, err, &rpcErr)
+		require.Equal(t, data, string(rpcErr.Data))
+	})
+}
+
 // A result that isn't what the caller wants is refused without quoting it: a node may
 // have put anything there.
 func TestSecretsInAResultOfAnotherType(t *testing.T) {

@@ -116,14 +116,15 @@ func refusedByEveryProxy(proxy proxyKind, fault string) bool {
 // a fault of the target is the RPC's conn_fail, reported as such, and the proxy
 // goes on serving (A5, A5.1, A5.2, A7).
 func TestFaultsOfTargetsAreNotTheProxys(t *testing.T) {
-	for _, proxy := range proxyKinds {
-		for _, fault := range targetFaults {
-			schemes := fault.schemes
-			if schemes == nil {
-				schemes = both
-			}
+	// Fault by fault, so that what runs at the same time is spread over the proxies.
+	for _, fault := range targetFaults {
+		schemes := fault.schemes
+		if schemes == nil {
+			schemes = both
+		}
+		for _, proxy := range proxyKinds {
 			for _, scheme := range schemes {
-				t.Run(proxy.name+"/"+scheme+"/"+fault.name, func(t *testing.T) {
+				t.Run(fault.name+"/"+proxy.name+"/"+scheme, func(t *testing.T) {
 					t.Parallel()
 					need(t, proxy.runs)
 					testTargetFault(t, proxy, scheme, fault)
@@ -275,30 +276,39 @@ func TestDeniedPageOnPlainHTTPIsTheProxys(t *testing.T) {
 	}
 }
 
-// Rule A5.2: the same statuses from the RPC itself, handed on by the proxy, are the
-// RPC's: 403 and 401 the block of an address, 5xx and 404 its fault, 407 on plain
-// http the proxy's by the table's letter, inside TLS the caller's.
+// targetPages are statuses that the RPC itself gives, and what they mean (A5).
+var targetPages = map[int]struct {
+	verdict rpcpool.Verdict
+	report  string
+}{
+	401: {rpcpool.VerdictIPBlocked, "http_403"},
+	403: {rpcpool.VerdictIPBlocked, "http_403"},
+	429: {rpcpool.VerdictIPBlocked, "http_429"},
+	404: {rpcpool.VerdictRPCFail, "rpc_error"},
+	408: {rpcpool.VerdictRPCFail, "timeout"},
+	500: {rpcpool.VerdictRPCFail, "rpc_error"},
+	502: {rpcpool.VerdictRPCFail, "rpc_error"},
+	503: {rpcpool.VerdictRPCFail, "rpc_error"},
+}
+
+// pageURL serves a page with the status, as no JSON-RPC answer looks.
+func pageURL(t *testing.T, scheme string, status int) string {
+	t.Helper()
+	page := fmt.Sprintf("HTTP/1.1 %d Of the target\r\nContent-Type: text/html\r\nContent-Length: 4\r\nConnection: close\r\n\r\npage", status)
+	return doing(afterRequest(page, closeNow), true)(t, scheme)
+}
+
+// Rule A5.2: the statuses that proxies use for pages of their own, given by the
+// RPC itself and handed on by the proxy, are the RPC's: 401, 403 and 429 the block
+// of an address, 5xx, 404 and 408 its fault. The proxy goes on serving.
 func TestPagesOfTheTargetAreTheTargets(t *testing.T) {
-	for _, proxy := range proxyKinds {
-		for _, scheme := range both {
-			for status, want := range map[int]struct {
-				verdict rpcpool.Verdict
-				report  string
-			}{
-				401: {rpcpool.VerdictIPBlocked, "http_403"},
-				403: {rpcpool.VerdictIPBlocked, "http_403"},
-				429: {rpcpool.VerdictIPBlocked, "http_429"},
-				404: {rpcpool.VerdictRPCFail, "rpc_error"},
-				408: {rpcpool.VerdictRPCFail, "timeout"},
-				500: {rpcpool.VerdictRPCFail, "rpc_error"},
-				502: {rpcpool.VerdictRPCFail, "rpc_error"},
-				503: {rpcpool.VerdictRPCFail, "rpc_error"},
-			} {
-				t.Run(fmt.Sprint(proxy.name, "/", scheme, "/", status), func(t *testing.T) {
+	for status, want := range targetPages {
+		for _, proxy := range proxyKinds {
+			for _, scheme := range both {
+				t.Run(fmt.Sprint(status, "/", proxy.name, "/", scheme), func(t *testing.T) {
 					t.Parallel()
 					need(t, proxy.runs)
-					page := fmt.Sprintf("HTTP/1.1 %d Of the target\r\nContent-Type: text/html\r\nContent-Length: 4\r\nConnection: close\r\n\r\npage", status)
-					url := doing(afterRequest(page, closeNow), true)(t, scheme)
+					url := pageURL(t, scheme, status)
 					b := newBed(t, []string{proxy.url()}, map[string][]string{"1": {url}, "2": {healthy.url(scheme)}})
 					_, err := b.ChainID(1).Call(bounded(t), "eth_blockNumber")
 					var noHealthy *rpcpool.NoHealthyRPCError
@@ -310,6 +320,32 @@ func TestPagesOfTheTargetAreTheTargets(t *testing.T) {
 					assert.Equal(t, []string{url + " " + want.report}, b.complaints())
 				})
 			}
+		}
+	}
+}
+
+// A 407 is the proxy's where the proxy reads the request, whoever gave it (A5);
+// inside TLS only the RPC can have given it, and the proxy goes on serving.
+func TestStatus407IsTheProxysOnlyWhereItReadsTheRequest(t *testing.T) {
+	for _, proxy := range proxyKinds {
+		for _, scheme := range both {
+			if proxy.relays(scheme) && scheme == "http" {
+				continue // plain http over SOCKS: the specification leaves it open
+			}
+			t.Run(proxy.name+"/"+scheme, func(t *testing.T) {
+				t.Parallel()
+				need(t, proxy.runs)
+				b := newBed(t, []string{proxy.url()},
+					map[string][]string{"1": {pageURL(t, scheme, 407)}, "2": {healthy.url(scheme)}})
+				_, err := b.ChainID(1).Call(bounded(t), "eth_blockNumber")
+				if !proxy.relays(scheme) {
+					requireProxyFail(t, err)
+					return
+				}
+				require.Error(t, err)
+				_, err = b.ChainID(2).Call(bounded(t), "eth_blockNumber")
+				require.NoError(t, err)
+			})
 		}
 	}
 }

@@ -137,7 +137,7 @@ type bed struct {
 
 // timeout is far more than a healthy attempt takes here; tests that wait for one
 // set their own.
-const timeout = 10 * time.Second
+const timeout = 20 * time.Second
 
 // newBed makes a pool of the proxies and lists. Proxies are checked by a healthy
 // RPC, unless the test changes that.
@@ -178,7 +178,7 @@ func withTimeout(d time.Duration) func(*rpcpool.Config) {
 // bounded is a context for a call that must end by itself: where it doesn't, the
 // test fails instead of hanging.
 func bounded(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, errors.New("the call didn't end by itself"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 45*time.Second, errors.New("the call didn't end by itself"))
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -31,6 +31,28 @@ func members(object []byte) iter.Seq2[string, json.RawMessage] {
 	}
 }
 
+// Elements gives the elements of a JSON array as parts of its bytes; false where
+// the value isn't an array. The value must be valid JSON.
+func Elements(value []byte) (elements []json.RawMessage, isArray bool) {
+	s := scanner{data: value}
+	s.skipSpace()
+	if s.done() || s.data[s.at] != '[' {
+		return nil, false
+	}
+	elements = []json.RawMessage{}
+	for s.at++; ; {
+		s.skipSpace()
+		if s.done() || s.data[s.at] == ']' {
+			return elements, true
+		}
+		if s.data[s.at] == ',' {
+			s.at++
+			continue
+		}
+		elements = append(elements, s.value())
+	}
+}
+
 func memberName(quoted []byte) string {
 	text := string(quoted[1 : len(quoted)-1])
 	if !strings.Contains(text, `\`) {

@@ -123,6 +123,8 @@ func TestOfURLLeavesTheRestReadable(t *testing.T) {
 		{"https://rpc.example.org/RPC/", "RPC"},
 		{"https://rpc.example.org/json-rpc?v=2", "json-rpc v=2"},
 		{"https://me:pw@rpc.example.org/", "me, the pw"},
+		{"https://rpc.example.org/base", "max fee per gas less than block base fee"},
+		{"https://rpc.example.org/8453", "insufficient funds: have 84530, want 184531"},
 		{"https://rpc.example.org/", "https://rpc.example.org/"},
 		{"https://rpc.example.org", ""},
 	} {
@@ -137,7 +139,7 @@ func TestOfProxyHidesTheLogin(t *testing.T) {
 	require.Equal(t, "*** *** ***",
 		secrets.Scrub("some-user p@ssword some-user:p%40ssword"))
 	require.Empty(t, OfProxy(mustParse(t, "socks5://proxy.example.com:1080")))
-	require.Empty(t, OfProxy(mustParse(t, "socks5://a:b@proxy.example.com:1080")), "too short to hide")
+	require.Equal(t, "Basic *** of a, b", OfProxy(mustParse(t, "http://a:b@proxy.example.com:80")).Scrub("Basic YTpi of a, b"))
 	require.Equal(t, "***", OfProxy(mustParse(t, "socks5://:p%40ssword@proxy.example.com")).Scrub("p@ssword"))
 }
 

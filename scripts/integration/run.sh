@@ -21,7 +21,7 @@ trap 'rm -rf "$RUN"' EXIT
 # Attempts mostly wait, so many tests may run at once on few cores.
 cd "$SCRIPTS/../../integration"
 timeout --kill-after=10 240 \
-	env GOWORK=off go test -count=1 -timeout 180s -parallel 24 -exec "$SCRIPTS/inside.sh" "$@" </dev/null &
+	env GOWORK=off go test -count=1 -timeout 180s -parallel 16 -exec "$SCRIPTS/inside.sh" "$@" </dev/null &
 run=$!
 # timeout hands the signal on to all that it started.
 trap 'kill "$run" 2>/dev/null; wait "$run"; rm -rf "$RUN"; exit 130' INT TERM
