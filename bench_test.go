@@ -152,7 +152,7 @@ func (c benchClient) call(b *testing.B) {
 }
 
 // pass makes calls by so many goroutines at once, and gives what one call took.
-func (c benchClient) pass(b *testing.B, goroutines, calls int) (perCall float64, mallocs float64) {
+func (c benchClient) pass(b *testing.B, goroutines, calls int) (perCall, mallocs float64) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	began := time.Now()

@@ -3,8 +3,10 @@ package rpcpool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -85,9 +87,23 @@ func (c *Chain) CallContext(ctx context.Context, result any, method string, args
 		return err
 	}
 	if err := json.Unmarshal(raw, result); err != nil {
-		return &MalformedResponseError{Method: method, Reason: "the result isn't what the caller wants: " + err.Error()}
+		return &MalformedResponseError{Method: method, Reason: whyNotDecoded(err, result)}
 	}
 	return nil
+}
+
+// whyNotDecoded says what didn't fit, by types alone: the texts of decoders quote
+// what the node sent.
+func whyNotDecoded(err error, result any) string {
+	reason := fmt.Sprintf("the result can't be decoded into a %T", result)
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		kind, _, _ := strings.Cut(mismatch.Value, " ")
+		reason += fmt.Sprintf(": a JSON %s is no %s", kind, mismatch.Type)
+		if mismatch.Field != "" {
+			reason += " (in " + mismatch.Field + ")"
+		}
+	}
+	return reason
 }
 
 // CallAs is [Chain.Call] with the result decoded from JSON.

@@ -107,7 +107,7 @@ var nodeSection = section{
 		{
 			name: "connection",
 			say: []string{
-				"connection ..20 {refused|reset|closed|terminated|lost}", "disconnect", "unreachable", "networking", "protocol error", "{channel|engine} closed", "closed {channel|already}", "finish connect", "finishconnect", "assign requested address", "no connection", "effective connection", "not connected", "econn", "enotfound", "broken pipe", "no such host", "server sent goaway", "rst stream", "socket hang up", "fetch failed", "network error", "total failure", "subscription dropped", "= unexpected eof", "desc eof_", "certificate has expired",
+				"connection ..20 {refused|reset|closed|terminated|lost}", "disconnect", "unreachable", "networking", "protocol error", "{channel|engine} closed", "closed {channel|already}", "finish connect", "finishconnect", "assign requested address", "no connection", "effective connection", "not connected", "econn", "enotfound", "broken pipe", "no such host", "server sent goaway", "rst stream", "socket hang up", "fetch failed", "network error", "total failure", "subscription dropped", "desc eof_", "certificate has expired",
 			},
 			who: "gateways, about the node behind them", seen: says("eth_call", -32603, `Post "": dial tcp 10.0.0.1:443: connect: connection refused`), where: "a public test table of provider errors (subsquid/squid-sdk)",
 		},

@@ -69,8 +69,8 @@ var poolSection = section{
 		},
 		{
 			name: "pool-race", on: rawSends,
-			say: []string{"same nonce is in progress"},
-			who: "zkSync", seen: says("eth_sendRawTransaction", 3, "insertion of another transaction with the same nonce is in progress"), where: "matter-labs/zksync-era core/node/api_server/src/tx_sender/result.rs",
+			say: []string{"same nonce is in progress", "error getting account"},
+			who: "zkSync, Erigon", seen: says("eth_sendRawTransaction", 3, "insertion of another transaction with the same nonce is in progress"), where: "matter-labs/zksync-era core/node/api_server/src/tx_sender/result.rs",
 		},
 		{
 			name: "banned-here", on: rawSends,
@@ -120,7 +120,7 @@ var txSection = section{
 			name: "fee",
 			say: []string{
 				"underpriced", saidFee + " ..24 " + saidTooSmall, saidFee + " ..24 " + saidTooLarge, "{invalid|insufficient|unacceptable} {gas |priority |}{fee|fees|price|unit price|fee cap}", "fee too low to compete", "min fee not met", "min relay fee", "fee cap exceeded", "fee exceeds", "fee per gas needs to be",
-				"{could not|can't|cannot} replace", "can't be replaced", "higher priority", "to bump", "priority is too low", "too low priority", "gas price is # which is below", "minimum accepted gas price", "increasing the fee",
+				"{could not|can't|cannot} replace", "can't be replaced", "higher priority", "replaced by transaction", "to bump", "priority is too low", "too low priority", "gas price is # which is below", "minimum accepted gas price", "increasing the fee",
 			},
 			who: "every node", seen: says("eth_sendRawTransaction", -32000, "replacement transaction underpriced"), where: "ethereum/go-ethereum core/txpool/errors.go",
 		},
@@ -163,7 +163,7 @@ var txSection = section{
 		{
 			name: "blobs", on: sends,
 			say: []string{
-				"blob ..60 {missing|not found|exceed|limit|must|failed|invalid|incorrect|mismatch|create|can't}", "blobless", "{missing|wrong|unexpected|invalid|incomplete|no|too many|at least one|number of} ..20 {sidecar|blob}", "kzg", "blob hashes", "{authorization|authority|set code|auth list} ..30 {list|tuple|reserved|empty|invalid|pending}", "set code tx",
+				"blob ..60 {missing|not found|exceed|limit|must|failed|invalid|incorrect|mismatch|create|can't}", "blobless", "{missing|wrong|unexpected|invalid|incomplete|no|too many|at least one|number of} ..20 {sidecar|blob}", "kzg", "blob hashes", "must have blobs", "form of a create transaction", "{authorization|authority|set code|auth list} ..30 {list|tuple|reserved|empty|invalid|pending}", "set code tx",
 			},
 			who: "geth, reth, Erigon, Besu, Nethermind", seen: says("eth_sendRawTransaction", -32000, "missing sidecar in blob transaction"), where: "ethereum/go-ethereum core/txpool/validation.go",
 		},

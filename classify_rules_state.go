@@ -88,7 +88,7 @@ var noStateSection = section{
 		{
 			name: "no-index", pruned: true, not: sends,
 			say: []string{
-				"use txindex", "transaction index must be enabled", "not stored on this node", "does not track", "transaction history is not available", "missing in long term storage", "ledger jump", "local ledger", "secondary indexes", "lite fullnode", "not in db", "db not found", "body not found", "unknown block or tx index", "no information available about transaction", "excluded from secondary index", "no {block|tx|transaction|transactions|receipts|receipt|log|logs} {data|snapshot}", "metadata is not found", "proof is missing", "never been observed",
+				"use txindex", "transaction index must be enabled", "not stored on this node", "does not track", "transaction history is not available", "missing in long term storage", "ledger jump", "local ledger", "secondary indexes", "lite fullnode", "not in db", "db not found", "body not found", "unknown block or tx index", "no information available about transaction", "excluded from secondary index", "no {block|tx|transaction|transactions|receipts|receipt|log|logs} {data|snapshot}", "metadata is not found", "proof is missing", "receipt ..90 never been observed",
 			},
 			who: "bitcoind, Solana, NEAR, Tron, TON, Lotus", seen: says("getrawtransaction", -5, "No such mempool transaction. Use -txindex to enable blockchain transaction queries. Use gettransaction for wallet transactions."), where: "https://github.com/bitcoin/bitcoin/pull/10275",
 		},

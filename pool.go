@@ -82,7 +82,7 @@ func New(cfg Config) (*Pool, error) {
 		p.directory = p.api
 	}
 	p.checks.pool = p
-	p.reports.directory, p.reports.log = p.directory, p.log
+	p.reports.directory, p.reports.log, p.reports.secrets = p.directory, p.log, p.secrets
 	p.reports.start, p.reports.lifetime = p.start, p.delivering
 	return &Pool{p}, nil
 }

@@ -3,6 +3,7 @@ package rpcpool
 import (
 	"context"
 	"log/slog"
+	"net/url"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -22,6 +23,7 @@ const (
 type reporter struct {
 	directory Directory
 	log       *slog.Logger
+	secrets   redact.Secrets
 	start     func(func()) bool // runs a goroutine of the pool
 	lifetime  context.Context   // ends when queued reports are given up
 
@@ -70,7 +72,7 @@ func (r *reporter) send() {
 		}
 		if err := r.deliver(report); err != nil {
 			r.log.Debug("rpcpool: a report wasn't delivered", "chain", report.Chain,
-				"rpc", redact.URL(report.URL), "error", err.Error())
+				"rpc", redact.URL(report.URL), "error", r.shown(err, report))
 		}
 	}
 }
@@ -95,6 +97,15 @@ func (r *reporter) deliver(report Report) error {
 	ctx, cancel := context.WithTimeout(r.lifetime, poolTimeout)
 	defer cancel()
 	return callDirectory(func() error { return r.directory.Report(ctx, report) })
+}
+
+// shown is the text of a directory's error, which may quote the report or a URL.
+func (r *reporter) shown(err error, report Report) string {
+	text := r.secrets.Scrub(withoutURL(err).Error())
+	if target, parseErr := url.Parse(report.URL); parseErr == nil {
+		text = redact.OfURL(target).Scrub(text)
+	}
+	return text
 }
 
 // clip cuts text to at most n characters.

@@ -101,7 +101,7 @@ func (r *room) open(change ...func(*rpcpool.Config)) *rpcpool.Pool {
 func (r *room) hidden(what, text string) {
 	r.t.Helper()
 	for _, secret := range kept(r.w) {
-		for _, form := range []string{secret, fmt.Sprintf("%x", secret), strings.Trim(fmt.Sprint([]byte(secret)), "[]")} {
+		for _, form := range []string{secret, fmt.Sprintf("%x", secret), strings.Trim(fmt.Sprintf("%d", []byte(secret)), "[]")} {
 			if at := strings.Index(text, form); at >= 0 {
 				r.t.Errorf("%s shows %q: …%s…", what, secret, text[max(0, at-80):at+len(form)])
 			}

@@ -103,7 +103,7 @@ func TestParseAnswerRefuses(t *testing.T) {
 		{"only an id", `{"jsonrpc":"2.0","id":1}`, ErrNeither},
 		{"only a null error", `{"id":1,"error":null}`, ErrNeither},
 		{"a result of another name", `{"id":1,"results":1}`, ErrNeither},
-		{"an error that is a text", `{"id":1,"error":"boom"}`, ErrMalformedError},
+		{"an error that is an empty text", `{"id":1,"error":""}`, ErrMalformedError},
 		{"an error that is a number", `{"id":1,"error":-32000}`, ErrMalformedError},
 		{"an error that is false", `{"id":1,"error":false,"result":1}`, ErrMalformedError},
 		{"an error that is a list", `{"id":1,"error":[{"code":1}]}`, ErrMalformedError},
@@ -121,7 +121,8 @@ func TestParseAnswerRefuses(t *testing.T) {
 }
 
 // An error is read as servers write them: without a code or a message, with a code
-// that is a text or a float, with data of any kind; beside a result it wins.
+// that is a text or a float, with data of any kind, as nothing but a text; beside a
+// result it wins.
 func TestParseAnswerReadsErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
@@ -148,6 +149,7 @@ func TestParseAnswerReadsErrors(t *testing.T) {
 		{"message that is an object", `{"id":1,"error":{"code":5,"message":{"a":1}}}`, Error{Code: 5}},
 		{"escapes in the message", `{"id":1,"error":{"code":5,"message":"a\u0000\n\"é"}}`, Error{Code: 5, Message: "a\x00\n\"é"}},
 		{"beside a result", `{"id":1,"result":"0x1","error":{"code":5,"message":"m"}}`, Error{Code: 5, Message: "m"}},
+		{"a text instead", `{"id":1,"error":"too many \u0022requests\u0022"}`, Error{Message: `too many "requests"`, Text: true}},
 		{"the last of two", `{"id":1,"error":{"code":5},"error":{"code":6,"code":7}}`, Error{Code: 7}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -160,8 +162,8 @@ func TestParseAnswerReadsErrors(t *testing.T) {
 }
 
 // An error's bytes may come from elsewhere than an answer: they needn't be JSON.
-func TestParseErrorRefusesWhatIsNoObject(t *testing.T) {
-	for _, raw := range []string{"", "null", "x", `"text"`, "[", "{", `{"code":`, `{"code":1}}`} {
+func TestParseErrorRefusesWhatIsNoError(t *testing.T) {
+	for _, raw := range []string{"", "null", "x", `"`, `"text`, `""`, "[", "{", `{"code":`, `{"code":1}}`} {
 		parsed, err := ParseError(json.RawMessage(raw))
 		require.ErrorIs(t, err, ErrMalformedError, "%q", raw)
 		require.Nil(t, parsed)

@@ -5,7 +5,7 @@ package redact
 import (
 	"encoding/base64"
 	"net/url"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -51,54 +51,59 @@ type Secrets []string
 // would spoil every message and protect nobody.
 const shortest = 4
 
-// commonSegments are parts of paths that are in half of all RPC URLs.
-var commonSegments = map[string]bool{
-	"mainnet": true, "testnet": true, "jsonrpc": true, "json_rpc": true, "json-rpc": true,
-	"ethereum": true, "polygon": true, "arbitrum": true, "optimism": true, "solana": true,
-	"https": true, "http": true, "public": true, "archive": true, "api": true, "rpc": true,
-	"avalanche": true, "starknet": true, "bitcoin": true, "node": true, "evm": true,
+// longestID is the number of digits up to which a number is a chain's id, not a key.
+const longestID = 8
+
+// commonSegments are parts of paths that are in many RPC URLs, or in many messages of
+// nodes. No provider's key is one of them.
+var commonSegments = wordSet(
+	"mainnet testnet devnet jsonrpc json_rpc json-rpc json https http public archive full node nodes",
+	"ethereum polygon arbitrum optimism solana avalanche starknet bitcoin base linea scroll blast mode zora celo gnosis",
+	"fantom near aptos tron cosmos zksync sepolia holesky goerli mantle sonic tezos filecoin kava evmos osmosis",
+	"api rpc evm eth bsc block blocks call chain chains data gas fee fees value code error result request method",
+	"account accounts wallet state token tokens ledger latest info status head main test",
+)
+
+func wordSet(lines ...string) map[string]bool {
+	set := map[string]bool{}
+	for _, line := range lines {
+		for word := range strings.FieldsSeq(line) {
+			set[word] = true
+		}
+	}
+	return set
 }
 
-// OfURL collects what must be hidden of an RPC's URL: user info, path and query,
-// whole and in parts, as written and unescaped.
+// OfURL collects what must be hidden of an RPC's URL: user info, path, query and
+// fragment, whole and in parts, as written and unescaped.
 func OfURL(u *url.URL) Secrets {
-	var s Secrets
-	if u.User != nil {
-		s = s.add(u.User.Username())
-		if password, ok := u.User.Password(); ok {
-			s = s.add(password)
-		}
-		s = s.add(u.User.String()).add(basicLogin(u.User))
-	}
-	for _, path := range []string{u.Path, u.EscapedPath()} {
-		s = s.addPath(path)
-	}
-	s = s.add(u.RawQuery)
-	for name, values := range u.Query() {
-		for _, value := range values {
+	s := ofLogin(nil, u.User)
+	s = s.addParts(u.EscapedPath(), "/")
+	s = s.addParts(u.Path, "/")
+	s = s.addParts(u.RawQuery, "&;")
+	for part := range strings.FieldsFuncSeq(u.RawQuery, func(r rune) bool { return r == '&' || r == ';' }) {
+		if _, value, ok := strings.Cut(part, "="); ok {
 			s = s.add(value)
-			s = s.add(name + "=" + value)
 		}
 	}
-	s = s.add(u.Fragment)
-	return s.sorted()
+	return s.add(u.Fragment).add(u.EscapedFragment()).sorted()
 }
 
 // OfProxy collects what must be hidden of a proxy's URL: its login.
-func OfProxy(u *url.URL) Secrets {
-	if u.User == nil {
-		return nil
-	}
-	var s Secrets
-	password, _ := u.User.Password()
-	s = s.add(u.User.Username()).add(password).add(u.User.String()).add(basicLogin(u.User))
-	return s.sorted()
-}
+func OfProxy(u *url.URL) Secrets { return ofLogin(nil, u.User).sorted() }
 
-// basicLogin is a login in the form in which an Authorization header has it.
-func basicLogin(user *url.Userinfo) string {
+// ofLogin adds a login: its parts and the whole, as written, unescaped, and in the
+// form in which an Authorization header has it.
+func ofLogin(s Secrets, user *url.Userinfo) Secrets {
+	if user == nil {
+		return s
+	}
 	password, _ := user.Password()
-	return base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password))
+	whole := user.Username() + ":" + password
+	rawUser, rawPassword, _ := strings.Cut(user.String(), ":")
+	return s.add(user.Username()).add(password).add(whole).
+		add(user.String()).add(rawUser).add(rawPassword).
+		add(base64.StdEncoding.EncodeToString([]byte(whole)))
 }
 
 // Of makes secrets of plain texts.
@@ -119,32 +124,48 @@ func Join(sets ...Secrets) Secrets {
 	return all.sorted()
 }
 
-func (s Secrets) addPath(path string) Secrets {
-	trimmed := strings.Trim(path, "/")
-	if trimmed == "" {
-		return s
+// addParts adds a part of a URL, and its pieces between separators.
+func (s Secrets) addParts(text, separators string) Secrets {
+	trimmed := strings.Trim(text, separators)
+	if !dull(trimmed) {
+		s = s.add(text).add(trimmed)
 	}
-	if !commonSegments[strings.ToLower(trimmed)] {
-		s = s.add(path).add(trimmed)
-	}
-	for _, segment := range strings.Split(trimmed, "/") {
-		if !commonSegments[strings.ToLower(segment)] {
-			s = s.add(segment)
+	for piece := range strings.FieldsFuncSeq(trimmed, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+		if !dull(piece) {
+			s = s.add(piece)
 		}
 	}
 	return s
 }
 
+// dull tells whether a part of a URL is a common word or a chain's id.
+func dull(text string) bool {
+	if commonSegments[strings.ToLower(text)] {
+		return true
+	}
+	return len(text) <= longestID && strings.Trim(text, "0123456789") == ""
+}
+
+// add adds a text as it is and, where it has escapes, unescaped.
 func (s Secrets) add(text string) Secrets {
 	if len(text) < shortest {
 		return s
 	}
-	return append(s, text)
+	s = append(s, text)
+	if strings.ContainsAny(text, "%+") {
+		if plain, err := url.QueryUnescape(text); err == nil && plain != text && len(plain) >= shortest {
+			s = append(s, plain)
+		}
+		if plain, err := url.PathUnescape(text); err == nil && plain != text && len(plain) >= shortest {
+			s = append(s, plain)
+		}
+	}
+	return s
 }
 
 func (s Secrets) sorted() Secrets {
-	sort.SliceStable(s, func(i, j int) bool { return len(s[i]) > len(s[j]) })
-	return s
+	slices.SortStableFunc(s, func(a, b string) int { return len(b) - len(a) })
+	return slices.Compact(s)
 }
 
 // Scrub replaces every secret in text by the mask.
