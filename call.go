@@ -268,9 +268,21 @@ func (r *callRequest) rule(to target, judged judgement, rpcErr *RPCError, httpEr
 // scrub masks what the node repeats of secrets.
 func (e *RPCError) scrub(secrets redact.Secrets) {
 	e.Message = secrets.Scrub(e.Message)
+	if isHexString(e.Data) {
+		secrets = secrets.AtLeast(longSecret) // a short one may stand in the data of a revert by chance
+	}
 	if len(e.Data) > 0 && secrets.In(string(e.Data)) {
 		e.Data = json.RawMessage(secrets.Scrub(string(e.Data)))
 	}
+}
+
+// longSecret is the length from which a text in hex data is no chance.
+const longSecret = 16
+
+// isHexString tells whether JSON is a string of bytes in hex, such as revert data.
+func isHexString(data json.RawMessage) bool {
+	text := string(data)
+	return len(text) > 4 && strings.HasPrefix(text, `"0x`) && strings.Trim(text[3:len(text)-1], "0123456789abcdefABCDEF") == ""
 }
 
 // rawTransactionHash is the hash of a raw transaction as JSON: Keccak-256 of its

@@ -69,13 +69,13 @@ var nodeSection = section{
 		},
 		{
 			name: "quota",
-			say:  []string{"quota", "usage limit", "max usage", "capacity", "free{ |}tier", "{free|paid|this|current} plan", "upgrade ..20 {plan|account}", "payment", "subscription expired", "suspended", "is already expired", "unpaid", "contact {support|sales|us_}", "pricing", "credits"},
+			say:  []string{"quota", "usage limit", "max usage", "capacity", "free{ |}tier", "{free|paid|this|current} plan", "upgrade ..20 {plan|account}", "payment", "subscription expired", "suspended", "is already expired", "unpaid", "{requests|credits|units|balance} exhausted", "top up", "account {is |}{inactive|disabled}", "app is paused", "endpoint {has |}expired", "contact {support|sales|us_}", "pricing", "credits"},
 			who:  "every provider", seen: says("eth_getLogs", -32001, "You've reached the usage limit for your current plan. To continue with higher limits and uninterrupted access, please upgrade here: https://www.1rpc.io/#pricing"), where: "https://docs.1rpc.io/using-the-web3-api/errors",
 		},
 		{
 			name: "key",
 			say: []string{
-				"api key", "project id", "unauthorized", "authenticat", "access denied", "forbidden", "permission denied", "not authorized", "invalid {key|credentials}", "{access|auth|bearer|jwt} token", "illegal ip", "ips # are not allowed", "project scope", "invalid host specified", "did not identify", "specify {an |}address in your request",
+				"api key", "project id", "unauthorized", "not enabled for your", "origin not allowed", "ip blocked", "authenticat", "access denied", "forbidden", "permission denied", "not authorized", "invalid {key|credentials}", "{access|auth|bearer|jwt} token", "illegal ip", "ips # are not allowed", "project scope", "invalid host specified", "did not identify", "specify {an |}address in your request",
 			},
 			who: "ankr, Infura, Chainnodes, BlockVision, dRPC", seen: says("eth_call", 401, "invalid api key"), where: "https://www.chainnodes.org/docs/FAQs/error_codes",
 		},
@@ -87,7 +87,7 @@ var nodeSection = section{
 		{
 			name: "busy",
 			say: []string{
-				"overload", "busy", "congest", "too much load", "try again", "please retry", "{retry|retrying} {later|after|in_|on_}", "resubmit", "immediately dropped", "queue limit", "{queue|pool|mempool} {is |}full", "considered as full", "too many {subscriptions|filters}", "max limit reached", "allowed subscriptions", "not enough rpcs", "queue depth",
+				"overload", "busy", "congest", "too much load", "high load", "load exceeded", "too many connections", "try again", "please retry", "{retry|retrying} {later|after|in_|on_}", "resubmit", "immediately dropped", "queue limit", "{queue|pool|mempool} {is |}full", "considered as full", "too many {subscriptions|filters}", "max limit reached", "allowed subscriptions", "not enough rpcs", "queue depth",
 			},
 			who: "every node", seen: says("eth_call", -32603, "overloaded, try again later"), where: "category-labs/monad-bft monad-rpc/src/types/jsonrpc.rs",
 		},
@@ -99,7 +99,7 @@ var nodeSection = section{
 		{
 			name: "backend",
 			say: []string{
-				"upstream", "backend", "bad gateway", "unavailable", "no {available |}{nodes|full node|sources|working|servers}", "service not available", "temporarily not available", "no response", "providers", "route your request", "sequencer", "forwarding {request|targets}", "dependent service", "mirror node", "agreement among", "json rpc response", "response body", "invalid {json |}response", "json structure",
+				"upstream", "backend", "bad gateway", "unavailable", "no healthy", "no {available |}{nodes|full node|sources|working|servers}", "service not available", "temporarily not available", "no response", "providers", "route your request", "sequencer", "forwarding {request|targets}", "dependent service", "mirror node", "agreement among", "json rpc response", "response body", "invalid {json |}response", "json structure",
 				"executor", "scheduler", "proxy request", "status code", "non success status", "decode body", "source was empty", "acquire",
 			},
 			who: "every provider", seen: says("eth_call", -32603, "all upstream attempts failed (2 syncing nodes)"), where: "erpc/erpc common/errors.go",
@@ -107,7 +107,7 @@ var nodeSection = section{
 		{
 			name: "connection",
 			say: []string{
-				"connection ..20 {refused|reset|closed|terminated|lost}", "disconnect", "unreachable", "networking", "protocol error", "{channel|engine} closed", "closed {channel|already}", "finish connect", "finishconnect", "assign requested address", "no connection", "effective connection", "not connected", "econn", "enotfound", "broken pipe", "no such host", "server sent goaway", "rst stream", "socket hang up", "fetch failed", "network error", "total failure", "subscription dropped", "desc eof_", "certificate has expired",
+				"connection ..20 {refused|reset|closed|terminated|lost}", "disconnect", "unreachable", "networking", "protocol error", "{channel|engine} closed", "closed {channel|already}", "finish connect", "finishconnect", "assign requested address", "no connection", "could not connect", "max retries", "effective connection", "not connected", "econn", "enotfound", "broken pipe", "no such host", "server sent goaway", "rst stream", "socket hang up", "fetch failed", "network error", "total failure", "subscription dropped", "desc eof_", "certificate has expired",
 			},
 			who: "gateways, about the node behind them", seen: says("eth_call", -32603, `Post "": dial tcp 10.0.0.1:443: connect: connection refused`), where: "a public test table of provider errors (subsquid/squid-sdk)",
 		},
@@ -122,7 +122,7 @@ var nodeSection = section{
 		{
 			name: "broken",
 			say: []string{
-				"internal server error", "unexpected error", "unknown error", "panic", "crash", "corrupt", "database {error|is locked}", "nil pointer", "too many open files", "no space left", "offline", "leveldb", "pebble", "shutting down", "maintenance", "deprecated as of", "empty reader set", "can't execute this request", "unable to complete", "unable to perform", "uniqueness constrain", "failed to {get|fetch|query|retrieve|connect|read_|reach|forward|publish|load|proxy|acquire|open|write} ", "{cannot|can't|unable to} {serve|process|handle|connect|fetch|execute}", "temporarily {disabled|down|blocked|closed}", "currently disabled", "{gateway|node|server|service|backend} is down", "unable to determine", "disabled or not yet up", "load evm config", "block from disk", "lack of computing", "returndata limit", "unknown transaction validity", "failed to write transaction", "plain http request was sent to https port", "null value", "bad response",
+				"internal server error", "unexpected error", "unknown error", "panic", "crash", "corrupt", "database {error|is locked}", "nil pointer", "too many open files", "no space left", "offline", "leveldb", "pebble", "shutting down", "maintenance", "deprecated as of", "empty reader set", "can't execute this request", "unable to complete", "unable to perform", "uniqueness constrain", "failed to inject", "failed to {handle|process} request", "failed to {get|fetch|query|retrieve|connect|read_|reach|forward|publish|load|proxy|acquire|open|write} ", "{cannot|can't|unable to} {serve|process|handle|connect|fetch|execute}", "temporarily {disabled|down|blocked|closed}", "currently disabled", "{gateway|node|server|service|backend} is down", "unable to determine", "disabled or not yet up", "load evm config", "block from disk", "lack of computing", "returndata limit", "unknown transaction validity", "failed to write transaction", "plain http request was sent to https port", "null value", "bad response",
 			},
 			who: "every node", seen: says("eth_call", -32603, "method handler crashed"), where: "ethereum/go-ethereum rpc/service.go",
 		},
@@ -148,7 +148,7 @@ var paramsSection = section{
 		},
 		{
 			name: "internal-error", verdict: VerdictRPCFail,
-			say: []string{"internal error"},
+			say: []string{"internal {json rpc |rpc |}error"},
 			who: "every node; after the rest, because CometBFT says it of everything", seen: says("eth_blockNumber", -32000, "internal error"), where: "ethereum-optimism/infra proxyd/backend.go",
 		},
 	},

@@ -48,7 +48,7 @@ var poolSection = section{
 		{
 			name: "pool-full", on: rawSends,
 			say: []string{
-				"{txpool|mempool|pool|queue} {is |was |}{currently |}full", "pool size {constraints|limit}", "limit in {txpool|pool|mempool} is full",
+				"{txpool|mempool|pool|queue} {is |was |}{currently |}full", "pool {size |}{constraints|limit_}", "limit in {txpool|pool|mempool} is full",
 			},
 			who: "geth, Erigon, reth, Monad, Arbitrum, Metis, Kaia", seen: says("eth_sendRawTransaction", -32000, "txpool is full"), where: "ethereum/go-ethereum core/txpool/legacypool/legacypool.go",
 		},

@@ -81,7 +81,7 @@ var noStateSection = section{
 		{
 			name: "too-old", pruned: true, not: sends,
 			say: []string{
-				"{block|blocks|state|data|height|epoch|tipset|range|logs|history} ..40 {too {old|stale|far in the past}|older than}", "lookback", "before {the |}{earliest|oldest|first} ..20 block", "data before ..12 is not available", "{state|block|data|history} ..20 no longer {available|stored|kept}", "{earliest|oldest|lowest|first} {available|retained|height} ..20 is", "proof window", "not in available range", "does not exist on height",
+				"{block|blocks|state|data|height|epoch|tipset|range|logs|history} ..40 {too {old|stale|far in the past}|older than}", "lookback", "before {the |}{earliest|oldest|first} ..20 block", "data before ..12 is not available", "{state|block|data|history} ..20 no longer {available|stored|kept}", "{earliest|oldest|lowest|first} {available|retained|height} ..20 is", "proof window", "only {the |}{last|latest|recent} # blocks", "not in available range", "does not exist on height",
 			},
 			who: "Erigon, Sei, Lotus, reth, Flow, CometBFT, Cloudflare", seen: says("eth_getProof", -32000, "requested block is too old, block must be within 100000 blocks of the head block number (currently 21000000)"), where: "ledgerwatch/erigon turbo/jsonrpc/eth_call.go",
 		},
@@ -95,7 +95,7 @@ var noStateSection = section{
 		{
 			name: "beyond-head", not: sends,
 			say: []string{
-				"beyond {the |}{current |latest |chain |node |}{head|latest|tip}", "after {the |}{last|latest} {accepted |available |}block", "{block|height|epoch|number} ..30 in the future", "future {block|epoch|height}", "too far in the future", "unfinalized data", "{block|toblock|fromblock|height|epoch|slot|number} ..20 {greater|higher} than {the |}{current|latest|last|head|top|highest}",
+				"beyond {the |}{current |latest |chain |node |}{head|latest|tip}", "after {the |}{last|latest} {accepted |available |}block", "{block|height|epoch|number} ..30 in the future", "future {block|epoch|height}", "ahead of ..20 head", "{block|height} {is |}not yet synced", "too far in the future", "unfinalized data", "{block|toblock|fromblock|height|epoch|slot|number} ..20 {greater|higher} than {the |}{current|latest|last|head|top|highest}",
 				"less than or equal to the current", "{currently|non|not} canonical", "{block|height|number} ..20 out of range", "block out of range", "{requested block|epoch} ..20 out of bounds", "{block|height|slot|status|number|to block} ..60 {not yet available|not available yet}", "exist yet",
 			},
 			unless: []string{"upstream does not have", "historical balance"},

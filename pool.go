@@ -50,6 +50,7 @@ type poolState struct {
 	calls    atomic.Int64  // calls that are running
 	shut     atomic.Bool   // closed, readable without the lock
 	lastCall chan struct{} // gets a value when a call ends after shut and none is left
+	ended    chan struct{} // closed when Close has done its work
 }
 
 // chainKey is what makes two handles the same one (rule A4.6).
@@ -69,6 +70,7 @@ func New(cfg Config) (*Pool, error) {
 		settings: *resolved,
 		chains:   map[chainKey]*chainState{},
 		lastCall: make(chan struct{}, 1),
+		ended:    make(chan struct{}),
 	}
 	p.working, p.stopWorking = context.WithCancel(context.Background())
 	p.delivering, p.stopDelivery = context.WithCancel(context.Background())
@@ -133,7 +135,11 @@ func (p *poolState) chain(key chainKey) *chainState {
 // closed. It returns when every goroutine of the pool has ended, and always nil. A
 // function given to [Chain.Run] isn't waited for longer than those 2 s.
 func (p *Pool) Close() error {
-	p.s.close()
+	if p.s.shut.CompareAndSwap(false, true) {
+		p.s.close()
+		close(p.s.ended)
+	}
+	<-p.s.ended
 	return nil
 }
 
@@ -141,7 +147,6 @@ func (p *poolState) close() {
 	grace, cancel := context.WithTimeout(context.Background(), reportGrace)
 	defer cancel()
 
-	p.shut.Store(true)
 	p.stopWorking()
 	p.proxies.closeLinks()
 	p.waitForCalls(grace)

@@ -92,3 +92,23 @@ func requireSameError(t *testing.T, raw json.RawMessage, answer Answer, err erro
 	}
 	require.Equal(t, string(fields.Data), string(answer.Error.Data))
 }
+
+// Elements gives what encoding/json does, byte for byte, for any valid JSON.
+func FuzzElements(f *testing.F) {
+	for _, seed := range []string{`[]`, `[1,"a,]b",{"c":[2,3]}, [] ,null ]`, `["\"","\\"]`, ` [ ] `, `{}`, `"x"`, `null`, "[\"\xff\"]"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		if !json.Valid(value) {
+			return
+		}
+		elements, isArray := Elements(value)
+		var want []json.RawMessage
+		wantArray := json.Unmarshal(value, &want) == nil && want != nil
+		require.Equal(t, wantArray, isArray)
+		require.Len(t, elements, len(want))
+		for i := range want {
+			require.Equal(t, string(want[i]), string(elements[i]))
+		}
+	})
+}

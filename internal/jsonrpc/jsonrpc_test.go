@@ -216,3 +216,30 @@ func TestMembersMayBeLeft(t *testing.T) {
 	}
 	require.Equal(t, []string{"a", "b"}, names)
 }
+
+// An array is taken apart into its elements' bytes; what is none is told from an empty one.
+func TestElementsAreTheBytesOfTheArray(t *testing.T) {
+	for _, c := range []struct {
+		value   string
+		want    []string
+		isArray bool
+	}{
+		{`[]`, []string{}, true},
+		{" [ \n] ", []string{}, true},
+		{`[1,"a,]b",{"c":[2,3]}, [] ,null,true,-1.50e+3 ]`, []string{`1`, `"a,]b"`, `{"c":[2,3]}`, `[]`, `null`, `true`, `-1.50e+3`}, true},
+		{`["\"","\\"]`, []string{`"\""`, `"\\"`}, true},
+		{`{}`, nil, false}, {`"[]"`, nil, false}, {`null`, nil, false}, {`1`, nil, false}, {``, nil, false}, {` `, nil, false},
+	} {
+		elements, isArray := Elements([]byte(c.value))
+		require.Equal(t, c.isArray, isArray, "%s", c.value)
+		require.Equal(t, c.isArray, elements != nil, "%s", c.value)
+		require.Len(t, elements, len(c.want), "%s", c.value)
+		for i, element := range elements {
+			require.Equal(t, c.want[i], string(element))
+		}
+	}
+	value := []byte(`["first","second"]`)
+	elements, _ := Elements(value)
+	_ = append(elements[0], "!!!!!!!!!!!!"...)
+	require.Equal(t, `["first","second"]`, string(value), "appending to one doesn't write over the next")
+}

@@ -185,3 +185,13 @@ func (s Secrets) In(text string) bool {
 	}
 	return false
 }
+
+// AtLeast gives the secrets of at least n characters.
+func (s Secrets) AtLeast(n int) Secrets {
+	for i, secret := range s { // longest first
+		if len(secret) < n {
+			return s[:i]
+		}
+	}
+	return s
+}

@@ -18,11 +18,11 @@ PARTS=(namespaces danted microsocks tinyproxy squid privoxy ssh anvil hardhat ge
 
 part_needs() { # PART: the Debian packages that it comes from
 	case $1 in
-	namespaces) echo iproute2 ;;
+	namespaces) echo iproute2 openssl ;; # openssl for the secrets of all
 	danted) echo dante-server ;;
 	microsocks) echo microsocks ;;
 	tinyproxy) echo tinyproxy-bin ;;
-	squid) echo squid-openssl openssl ;;
+	squid) echo squid-openssl ;;
 	privoxy) echo privoxy ;;
 	ssh) echo openssh-server openssh-client ;;
 	esac
