@@ -150,6 +150,7 @@ func (c *chainState) failed(e *endpoint, f *failure) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.health.record(f)
+	e.meter.ejections.Add(1)
 	if c.pool.mode != Sticky || c.ring == nil || e.pos < 0 || c.cursor != e.pos {
 		return
 	}

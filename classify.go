@@ -69,18 +69,6 @@ func (c *classifier) rpcError(chain, method string, e *RPCError) judgement {
 	return r.judge(w)
 }
 
-// judge makes the judgement of a row that decided.
-func (r *compiledRow) judge(w *words) judgement {
-	j := judgement{verdict: r.verdict, sentOK: r.verdict == VerdictOK, pruned: r.pruned, rule: r.name}
-	switch r.verdict {
-	case VerdictRPCFail:
-		j.report = reportRPC
-	case VerdictRange:
-		j.span, j.from, j.to, j.hasRange = hintsOf(w)
-	}
-	return j
-}
-
 // class tells what kind of method was called, as far as the table cares.
 type class uint16
 
@@ -277,6 +265,18 @@ func (r *compiledRow) isFor(c class, code int) bool {
 		not &= inRun
 	}
 	return (r.on == 0 || c&r.on != 0) && c&not == 0 && (len(r.codes) == 0 || slices.Contains(r.codes, code))
+}
+
+// judge makes the judgement of a row that decided.
+func (r *compiledRow) judge(w *words) judgement {
+	j := judgement{verdict: r.verdict, sentOK: r.verdict == VerdictOK, pruned: r.pruned, rule: r.name}
+	switch r.verdict {
+	case VerdictRPCFail:
+		j.report = reportRPC
+	case VerdictRange:
+		j.span, j.from, j.to, j.hasRange = hintsOf(w)
+	}
+	return j
 }
 
 func (t *table) saysOf(r *compiledRow, w *words, number uint16, limit int) bool {

@@ -133,7 +133,8 @@ func TestClassifyReadsOutHints(t *testing.T) {
 			assert.Equal(t, k.HintSpan, j.span, "span: %s %s", k.Message, k.Data)
 			assert.Equal(t, len(k.HintRange) == 2, j.hasRange, "range: %s %s", k.Message, k.Data)
 			if len(k.HintRange) == 2 {
-				assert.Equal(t, k.HintRange, []uint64{j.from, j.to})
+				assert.Equal(t, k.HintRange[0], j.from)
+				assert.Equal(t, k.HintRange[1], j.to)
 			}
 		})
 	}

@@ -58,7 +58,7 @@ var meanings = func() map[string]meaning {
 		sizeWord:    "size",
 		thanWord:    "than",
 	} {
-		for _, word := range strings.Fields(list) {
+		for word := range strings.FieldsSeq(list) {
 			m[word] |= means
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -445,6 +446,12 @@ func TestRulesAreCopied(t *testing.T) {
 	assert.Equal(t, VerdictRPCFail, c.rpcError("eip155:1", "eth_a", &RPCError{Message: "odd"}).verdict)
 }
 
+// underRace tells whether the race detector is on.
+func underRace() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
 // Judging allocates nothing, whatever the answer (a user's pattern aside), and of a
 // long text only its beginning and end are looked at.
 func TestClassifyCost(t *testing.T) {
@@ -457,7 +464,9 @@ func TestClassifyCost(t *testing.T) {
 		"hostile": {Code: -32000, Message: strings.Repeat("block range limit exceeded method nonce ", mib/40), Data: json.RawMessage(`{"a":"` + strings.Repeat("too many ", mib/9) + `"}`)},
 	} {
 		allocs := testing.AllocsPerRun(20, func() { c.rpcError("eip155:1", "eth_getLogs", e) })
-		assert.LessOrEqual(t, allocs, 2.0, name)
+		if !underRace() { // whose sync.Pool forgets on purpose
+			assert.LessOrEqual(t, allocs, 2.0, name)
+		}
 		w := wordsOf("eth_getLogs", e.Message, e.Data, e.Code)
 		assert.LessOrEqual(t, len(w.raw), 3*maxText, name)
 		assert.LessOrEqual(t, len(w.buf), 3*maxText, name)

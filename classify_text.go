@@ -67,7 +67,7 @@ func wordsOf(method, message string, data json.RawMessage, code int) *words {
 	w.squash(w.raw)
 	w.msgEnd = len(w.buf)
 	if len(data) > 0 {
-		revert := false
+		var revert bool
 		w.raw, revert = appendJSONText(w.raw, data)
 		w.squash(w.raw[w.rawMsg:])
 		if revert || code == 3 && isCustomError(data) {
@@ -103,7 +103,7 @@ const (
 	stop   // ends a sentence where white space or nothing follows
 )
 
-var classOf = func() (t [256]byte) {
+var byteClass = func() (t [256]byte) {
 	for c := 'a'; c <= 'z'; c++ {
 		t[c], t[c-'a'+'A'] = lower, upper
 	}
@@ -115,14 +115,14 @@ var classOf = func() (t [256]byte) {
 	return t
 }()
 
-func isAlnum(c byte) bool { return classOf[c]-1 < digit }
+func isAlnum(c byte) bool { return lower <= byteClass[c] && byteClass[c] <= digit }
 
 // squash appends the words of one field.
 func (w *words) squash(text []byte) {
 	prev := between
 	for i := 0; i < len(text); {
 		c := text[i]
-		class := classOf[c]
+		class := byteClass[c]
 		switch class {
 		case lower, upper:
 			if prev == between {
@@ -161,7 +161,7 @@ func (w *words) squash(text []byte) {
 // camel tells whether an upper-case letter after prev begins a word: "AlreadyKnown",
 // "RPCMethod".
 func (w *words) camel(prev byte, rest []byte) bool {
-	return prev != upper || len(rest) > 0 && classOf[rest[0]] == lower
+	return prev != upper || len(rest) > 0 && byteClass[rest[0]] == lower
 }
 
 func (w *words) mark(m byte) {
@@ -183,7 +183,7 @@ func numberLen(text []byte) int {
 		switch {
 		case isAlnum(text[i]):
 			i++
-		case (text[i] == ',' || text[i] == '.' || text[i] == ':') && i+1 < len(text) && classOf[text[i+1]] == digit:
+		case (text[i] == ',' || text[i] == '.' || text[i] == ':') && i+1 < len(text) && byteClass[text[i+1]] == digit:
 			i += 2
 		default:
 			return i
@@ -215,7 +215,7 @@ func (w *words) methodAt(text []byte) int {
 // equalFold compares ASCII letters without regard to case.
 func equalFold(a []byte, b string) bool {
 	for i, c := range a {
-		if d := b[i]; c != d && (c|0x20 != d|0x20 || classOf[c]-1 > upper-1) {
+		if d := b[i]; c != d && (c|0x20 != d|0x20 || byteClass[c]-1 > upper-1) {
 			return false
 		}
 	}
@@ -226,7 +226,7 @@ func equalFold(a []byte, b string) bool {
 // "eth_call" and "getBlock" can't, "block" and "status" can.
 func isDistinctive(method string) bool {
 	for i := 1; i < len(method); i++ {
-		if c := method[i]; c == '_' || c == '.' || classOf[c] == upper {
+		if c := method[i]; c == '_' || c == '.' || byteClass[c] == upper {
 			return method[0] != '/'
 		}
 	}

@@ -54,7 +54,7 @@ func wordLen(text []byte) int {
 		return n
 	}
 	for i := 1; i < len(text); i++ {
-		if !isAlnum(text[i]) || classOf[text[i]] == upper && classOf[text[i-1]] == lower {
+		if !isAlnum(text[i]) || byteClass[text[i]] == upper && byteClass[text[i-1]] == lower {
 			return i
 		}
 	}
@@ -67,7 +67,7 @@ func meaningOf(word []byte) meaning {
 	}
 	var low [longestWord]byte
 	for i, c := range word {
-		if classOf[c] == upper {
+		if byteClass[c] == upper {
 			c |= 0x20
 		}
 		low[i] = c

@@ -249,6 +249,13 @@ func (k *call) attempt(e *endpoint, p *proxy) (out outcome, deaths uint64) {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(k.ctx, k.pool.timeout)
 	defer cancel()
+	e.meter.begin()
+	p.meter.begin()
+	defer func() {
+		took := time.Since(start)
+		e.meter.end(&out, took)
+		p.meter.end(&out, took)
+	}()
 	out = k.req.send(ctx, target{chain: k.key, endpoint: e, proxy: p})
 	if out.verdict != VerdictOK && out.verdict != VerdictCaller {
 		if k.err = k.ended(); k.err != nil {

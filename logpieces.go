@@ -3,7 +3,9 @@ package rpcpool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -14,18 +16,20 @@ type logPieces struct {
 	ctx     context.Context
 	query   *logQuery
 	atOnce  int
-	size    uint64 // blocks of the next piece
-	pending []*logPiece
-	rest    blockRange // what isn't cut yet
-	left    bool       // whether there is such a rest
+	size    uint64      // blocks of the next piece
+	slight  int         // how often an RPC named more than half of what it refused
+	pending []*logPiece // in the order of the blocks: those asked for, and those that wait to be
+	held    int         // how many of them are under way, or have logs that wait to be handed out
+	rest    blockRange  // what isn't cut yet
+	left    bool        // whether there is such a rest
 	running sync.WaitGroup
 }
 
 // logPiece is a piece that is being asked for, or waits to be.
 type logPiece struct {
 	blockRange
-	started bool
-	answer  chan logAnswer
+	answer chan logAnswer // nil until it is asked for
+	got    *logAnswer     // what came; nil until it was looked at
 }
 
 type logAnswer struct {
@@ -52,27 +56,31 @@ func (p *logPieces) next() (chunk LogChunk, more bool, err error) {
 			return LogChunk{}, false, nil
 		}
 		head := p.pending[0]
-		answer := <-head.answer
+		head.wait()
+		p.cutRefused()
+		if p.pending[0] != head {
+			continue // it was refused, and is asked for again in smaller pieces
+		}
 		p.pending = p.pending[1:]
-		if answer.err == nil {
-			return LogChunk{From: head.from, To: head.to, Logs: answer.logs}, true, nil
+		p.held--
+		if err := head.got.err; err != nil {
+			return LogChunk{}, false, &LogsError{NextBlock: head.from, Err: head.whyNot(err)}
 		}
-		if err := p.cut(head, answer.err); err != nil {
-			return LogChunk{}, false, &LogsError{NextBlock: head.from, Err: err}
-		}
+		return LogChunk{From: head.from, To: head.to, Logs: head.got.logs}, true, nil
 	}
 }
 
-// fill starts pieces until as many are under way as may be at once.
+// fill starts pieces until as many are held as may be. A piece that was refused
+// isn't held, so the first one always finds a place.
 func (p *logPieces) fill() {
-	for i := 0; i < p.atOnce; i++ {
+	for i := 0; p.held < p.atOnce; i++ {
 		if i == len(p.pending) {
 			if !p.left {
 				return
 			}
 			p.pending = append(p.pending, p.takeRest())
 		}
-		if piece := p.pending[i]; !piece.started {
+		if p.pending[i].answer == nil {
 			p.split(i)
 			p.start(p.pending[i])
 		}
@@ -111,28 +119,103 @@ func (p *logPieces) split(i int) {
 }
 
 func (p *logPieces) start(piece *logPiece) {
-	piece.started = true
 	piece.answer = make(chan logAnswer, 1)
+	p.held++
 	p.running.Go(func() {
 		logs, err := p.query.fetch(p.ctx, &piece.blockRange)
 		piece.answer <- logAnswer{logs, err}
 	})
 }
 
-// cut takes a piece that was refused up again, smaller. An error that isn't a
-// refusal, or one for a single block, is the query's.
-func (p *logPieces) cut(piece *logPiece, err error) error {
-	suggested, refused := tooLarge(err)
-	if !refused || piece.span() <= 1 {
-		return err
+// cutRefused looks through the pieces that have answered by now and takes those up
+// again, smaller, that were refused: not only the first, so that the others don't
+// keep places from those before them.
+func (p *logPieces) cutRefused() {
+	for i, piece := range p.pending {
+		if !piece.answered() {
+			continue
+		}
+		if smaller := p.cut(piece); smaller != nil {
+			p.pending[i] = smaller
+			p.held--
+		}
 	}
-	p.size = min(p.size, cutTo(piece.span(), suggested))
-	p.pending = append([]*logPiece{{blockRange: piece.blockRange}}, p.pending...)
-	return nil
 }
+
+// cut gives the piece to ask for in place of one that was refused, and makes the
+// size of all that follow smaller. nil: it wasn't refused, or is a single block.
+func (p *logPieces) cut(piece *logPiece) *logPiece {
+	suggested, refused := tooLarge(piece.got.err)
+	if !refused || piece.span() <= 1 {
+		return nil
+	}
+	size := cutTo(piece.span(), suggested)
+	if half := cutTo(piece.span(), 0); size > half {
+		if p.slight++; p.slight > maxSlightCuts {
+			size = half
+		}
+	}
+	p.size = min(p.size, size)
+	return &logPiece{blockRange: piece.blockRange}
+}
+
+// maxSlightCuts is how often in a query the span that an RPC names is taken where
+// it is more than half of what was refused. Another than an honest RPC may refuse
+// that, too, and name a block less each time; with this, the size is halved as often
+// as it can be and lowered by less a few times at most, and so the number of
+// requests is bounded (rule A9.5).
+const maxSlightCuts = 8
 
 // wait returns when nothing is under way any more. The context has ended by then.
 func (p *logPieces) wait() { p.running.Wait() }
+
+// wait returns when the piece has been answered.
+func (p *logPiece) wait() {
+	if p.got == nil {
+		got := <-p.answer
+		p.got = &got
+	}
+}
+
+// answered tells whether the piece has been answered by now.
+func (p *logPiece) answered() bool {
+	if p.got == nil {
+		select {
+		case got := <-p.answer:
+			p.got = &got
+		default:
+		}
+	}
+	return p.got != nil
+}
+
+// whyNot is the reason why the piece has failed: a single block that is refused as
+// too large can't be cut, and the caller has to ask for less of it (rule A9.5).
+func (p *logPiece) whyNot(err error) error {
+	var refused *LogsRangeTooLargeError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	return &blockTooLargeError{block: p.from, refused: refused}
+}
+
+// blockTooLargeError says that one block alone is more than the RPCs give. The
+// advice of what is in it, to ask for fewer blocks, is of no use then.
+type blockTooLargeError struct {
+	block   uint64
+	refused *LogsRangeTooLargeError
+}
+
+func (e *blockTooLargeError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "block %d alone has more results than the RPCs give; ask for fewer addresses or topics", e.block)
+	writeAttempts(&b, e.refused.Attempts)
+	return b.String()
+}
+
+func (e *blockTooLargeError) Unwrap() error { return e.refused }
+
+func (*blockTooLargeError) rpcPoolError() {}
 
 // pieceRequest asks for the logs of a piece.
 type pieceRequest struct {
@@ -153,27 +236,33 @@ func (r *pieceRequest) piece() logPieceNeeds {
 	return needs
 }
 
-// send is one attempt. An answer of an RPC that lags is no answer.
+// send is one attempt. An RPC that lags isn't asked: its answer would be none.
 func (r *pieceRequest) send(ctx context.Context, to target) outcome {
-	out := r.callRequest.send(ctx, to)
-	if out.verdict != VerdictOK || !r.checkHead || r.blocks == nil || to.endpoint.head.Load() >= r.blocks.to {
+	if lags, out := r.lags(ctx, to); lags {
 		return out
+	}
+	return r.callRequest.send(ctx, to)
+}
+
+// lags tells whether the RPC may lack blocks of the piece, where that is to be
+// checked. It is found out before the logs are asked for: an RPC that comes by the
+// last block between its answer and its head would seem to have answered for it.
+func (r *pieceRequest) lags(ctx context.Context, to target) (bool, outcome) {
+	if !r.checkHead || r.blocks == nil || to.endpoint.head.Load() >= r.blocks.to {
+		return false, outcome{}
 	}
 	head, asked := r.askHead(ctx, to)
 	if asked.verdict != VerdictOK {
-		return asked
+		return true, asked
 	}
 	to.endpoint.sawHead(head)
-	if head < r.blocks.to {
-		return outcome{
-			judgement: judgement{verdict: VerdictNoState},
-			detail:    fmt.Sprintf("the RPC is at block %d and answered for blocks up to %d", head, r.blocks.to),
-		}
+	if head >= r.blocks.to {
+		return false, outcome{}
 	}
-	return out
+	return true, failed(VerdictNoState, "", fmt.Sprintf("the RPC is at block %d, and block %d is asked for", head, r.blocks.to))
 }
 
-// askHead asks the RPC that answered for its head, through the same proxy.
+// askHead asks the RPC for its head, through the proxy that the logs go through.
 func (r *pieceRequest) askHead(ctx context.Context, to target) (uint64, outcome) {
 	ask, err := newCallRequest(r.pool, "eth_blockNumber", nil)
 	if err != nil {

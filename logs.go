@@ -35,7 +35,7 @@ type LogFilter struct {
 }
 
 // LogChunk is a piece of a log query: the logs of the blocks From to To, both
-// included, as the RPC sent them.
+// included, as the RPC sent them. For a filter with a BlockHash the numbers are 0.
 type LogChunk struct {
 	From, To uint64
 	Logs     []json.RawMessage
@@ -117,8 +117,7 @@ func (c *Chain) GetLogsChunked(ctx context.Context, filter LogFilter, opts ...Lo
 			return logs, err
 		}
 		if options.maxResults > 0 && len(logs)+len(chunk.Logs) > options.maxResults {
-			return logs, &LogsError{NextBlock: chunk.From, Err: &RequestError{Method: "eth_getLogs", Reason: fmt.Sprintf(
-				"more than MaxResults(%d) logs by block %d; use LogChunks, or a narrower filter", options.maxResults, chunk.To)}}
+			return logs, tooManyLogs(filter, chunk, options.maxResults)
 		}
 		logs = append(logs, chunk.Logs...)
 	}
@@ -126,6 +125,15 @@ func (c *Chain) GetLogsChunked(ctx context.Context, filter LogFilter, opts ...Lo
 		logs = []json.RawMessage{}
 	}
 	return logs, nil
+}
+
+// tooManyLogs says that a piece goes beyond what the caller wants to collect.
+func tooManyLogs(filter LogFilter, chunk LogChunk, most int) error {
+	if filter.BlockHash != "" {
+		return badFilter(fmt.Sprintf("the block has more than MaxResults(%d) logs; ask for fewer addresses or topics", most))
+	}
+	return &LogsError{NextBlock: chunk.From, Err: badFilter(fmt.Sprintf(
+		"more than MaxResults(%d) logs by block %d; use LogChunks, or ask for fewer addresses or topics", most, chunk.To))}
 }
 
 // LogChunks is [Chain.GetLogsChunked] as an iterator: it yields the pieces in the
@@ -194,11 +202,8 @@ func newLogQuery(ctx context.Context, c *Chain, filter LogFilter, options logsOp
 		chain: c, filter: map[string]any{},
 		checkHeads: options.checkHeads, parallel: options.concurrency > 1,
 	}
-	if filter.Address != nil {
-		q.filter["address"] = filter.Address
-	}
-	if filter.Topics != nil {
-		q.filter["topics"] = filter.Topics
+	if err := q.freeze(filter); err != nil {
+		return nil, err
 	}
 	if filter.BlockHash != "" {
 		if filter.FromBlock != nil || filter.ToBlock != nil {
@@ -206,9 +211,6 @@ func newLogQuery(ctx context.Context, c *Chain, filter LogFilter, options logsOp
 		}
 		q.filter["blockHash"], q.whole = filter.BlockHash, true
 		return q, nil
-	}
-	if err := q.checkFilter(); err != nil {
-		return nil, err
 	}
 	from, err := parseBound("FromBlock", filter.FromBlock)
 	if err != nil {
@@ -226,10 +228,23 @@ func newLogQuery(ctx context.Context, c *Chain, filter LogFilter, options logsOp
 	return q, err
 }
 
-// checkFilter finds out before anything is sent whether the filter can be sent.
-func (q *logQuery) checkFilter() error {
-	if _, err := encodeParams([]any{q.filter}); err != nil {
-		return &RequestError{Method: "eth_getLogs", Reason: "the filter can't be written as JSON", Err: err}
+// freeze writes address and topics as JSON once: whether the filter can be sent is
+// found out before anything is, and what the caller does with his slices while the
+// query runs changes nothing.
+func (q *logQuery) freeze(filter LogFilter) error {
+	members := map[string]any{}
+	if filter.Address != nil {
+		members["address"] = filter.Address
+	}
+	if filter.Topics != nil {
+		members["topics"] = filter.Topics
+	}
+	for name, value := range members {
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			return &RequestError{Method: "eth_getLogs", Reason: "the filter's " + name + " can't be written as JSON", Err: err}
+		}
+		q.filter[name] = json.RawMessage(encoded)
 	}
 	return nil
 }

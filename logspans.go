@@ -1,14 +1,21 @@
 package rpcpool
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // spanMemory is what is known of the log ranges that one RPC takes (rule A9.5). It
 // is learned from the pieces of chunked queries and used for the next ones. The
 // lock of its owner guards it.
+//
+// What was taken is under what was refused, and the limit is neither under the one
+// nor at the other.
 type spanMemory struct {
 	limit   uint64 // blocks that the RPC is believed to take; 0: nothing speaks against any number
-	refused uint64 // the smallest number of blocks that it refused; 0: none
-	proven  bool   // the RPC took as many as limit says since limit was set
+	taken   uint64 // the most that it took
+	refused uint64 // the fewest that it is known to refuse
+	named   uint64 // what it said last that it takes; 0: nothing
 	until   time.Time
 }
 
@@ -25,14 +32,23 @@ func (m *spanMemory) believed(wanted uint64, now time.Time) uint64 {
 }
 
 // refuse notes that the RPC refused a piece, and the number of blocks that it named
-// as its limit; 0 where it named none.
+// as its limit; 0 where it named none. A number that is named twice isn't one that
+// does for some blocks only, so more isn't tried again.
 func (m *spanMemory) refuse(span, named uint64, now time.Time) {
 	if !now.Before(m.until) {
 		*m = spanMemory{}
 	}
 	m.refused = min(span, orDefault(m.refused, span))
-	m.limit = min(cutTo(span, named), orDefault(m.limit, span))
-	m.proven = false
+	if named < span {
+		if named > 0 && named == m.named {
+			m.refused = min(m.refused, named+1)
+		}
+		m.named = named
+	}
+	if m.taken >= m.refused {
+		m.taken = 0 // there are more results in these blocks than there were in those
+	}
+	m.limit = max(m.taken, min(cutTo(span, named), orDefault(m.limit, span)))
 	m.until = now.Add(spanMemoryFor)
 }
 
@@ -42,23 +58,25 @@ func (m *spanMemory) take(span uint64) {
 	if m.limit == 0 {
 		return
 	}
-	if span >= m.limit {
-		m.limit, m.proven = span, true
-	}
+	m.taken = max(m.taken, span)
+	m.limit = max(m.limit, span)
 	if span >= m.refused {
-		m.refused = span + 1
+		m.named = 0
+		m.refused = span
+		if span < math.MaxUint64 {
+			m.refused++
+		}
 	}
 }
 
-// grow raises a limit that was proven, half the way to what was refused, until the
+// grow raises a limit that was reached, half the way to what was refused, until the
 // two are close. It never comes to what was refused. Queries do this as they begin:
 // within a query the smaller size is kept (rule A9.2).
 func (m *spanMemory) grow() {
-	if !m.proven {
+	if m.taken < m.limit {
 		return
 	}
 	if gap := m.refused - m.limit; gap > max(1, m.limit/8) {
 		m.limit += gap / 2
-		m.proven = false
 	}
 }

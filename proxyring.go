@@ -18,6 +18,8 @@ type proxy struct {
 	// through it stands as long as this doesn't change (see failure.stands).
 	deaths atomic.Uint64
 
+	meter meter // needs no lock
+
 	health ledger // guarded by proxyRing.mu
 }
 

@@ -38,7 +38,8 @@ type endpoint struct {
 	spans       spanMemory           // the log ranges that it takes
 	reserved    int                  // pieces of log queries that began with it and are under way
 
-	head atomic.Uint64 // the highest block that it is known to have; needs no lock
+	head  atomic.Uint64 // the highest block that it is known to have; needs no lock
+	meter meter         // needs no lock
 }
 
 // sawHead notes a block that the RPC has.

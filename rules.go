@@ -46,7 +46,9 @@ type Rule struct {
 	Verdict Verdict
 }
 
-// ErrorAnswer is an error answer, as a [Rule]'s Match sees it.
+// ErrorAnswer is an error answer, as a [Rule]'s Match sees it: as it came. Nodes
+// repeat URLs and keys in their words, so no printed or JSON form of it as a whole
+// shows Message and Data.
 type ErrorAnswer struct {
 	// Chain is the chain's key, such as "eip155:8453"; empty where the pool
 	// didn't name one.
@@ -62,6 +64,22 @@ type ErrorAnswer struct {
 	Message string
 	// Data is the JSON-RPC error's data; nil where there was none.
 	Data json.RawMessage
+}
+
+// Format prints the answer without its words, under every verb.
+func (a ErrorAnswer) Format(s fmt.State, verb rune) {
+	formatText(s, verb, fmt.Sprintf("ErrorAnswer(%s %s: status %d, code %d, message of %d bytes, data of %d bytes)",
+		a.Chain, a.Method, a.Status, a.Code, len(a.Message), len(a.Data)))
+}
+
+// MarshalJSON leaves the answer's words out.
+func (a ErrorAnswer) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Chain  string `json:"chain,omitempty"`
+		Method string `json:"method,omitempty"`
+		Status int    `json:"status"`
+		Code   int    `json:"code"`
+	}{a.Chain, a.Method, a.Status, a.Code})
 }
 
 // check refuses a rule that can't be used.

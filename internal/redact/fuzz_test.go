@@ -19,6 +19,7 @@ func FuzzMask(f *testing.F) {
 		f.Add(raw, "before ", " after")
 	}
 	f.Add("https://rpc.example.org/abcd/cdef", "ab", "ef")
+	f.Add("https://rpc.example.org/x7k9?000;&1234", "a", "b")
 	f.Fuzz(func(t *testing.T, raw, before, after string) {
 		shown := URL(raw)
 		u, err := url.Parse(raw)
@@ -56,7 +57,7 @@ func secretParts(u *url.URL) []string {
 	for _, path := range []string{u.Path, u.EscapedPath()} {
 		parts = append(parts, strings.Split(path, "/")...)
 	}
-	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+	for pair := range strings.FieldsFuncSeq(u.RawQuery, func(r rune) bool { return r == '&' || r == ';' }) {
 		name, value, hasValue := strings.Cut(pair, "=")
 		if hasValue {
 			name = ""

@@ -82,6 +82,8 @@ func TestOfURLHidesEveryPart(t *testing.T) {
 		hidden    []string
 	}{
 		{"a key in the path", "https://rpc.example.org/v2/aB3dEf9", []string{"/v2/aB3dEf9", "v2/aB3dEf9", "aB3dEf9"}},
+		{"a short key in the path", "https://rpc.example.org/x7k9", []string{"x7k9", "key=x7k9", "/x7k9/"}},
+		{"a key of digits", "https://rpc.example.org/123456789", []string{"123456789", "0x123456789a"}},
 		{"two keys in the path", "https://rpc.example.org/first-key/second-key/", []string{"first-key", "second-key"}},
 		{"a key after a common word", "https://rpc.example.org/mainnet/aB3dEf9", []string{"/mainnet/aB3dEf9", "aB3dEf9"}},
 		{"a path with escapes", "https://rpc.example.org/k%2Fe%20y1", []string{"/k%2Fe%20y1", "k%2Fe%20y1", "k/e y1"}},
@@ -124,6 +126,7 @@ func TestOfURLLeavesTheRestReadable(t *testing.T) {
 		{"https://rpc.example.org/json-rpc?v=2", "json-rpc v=2"},
 		{"https://me:pw@rpc.example.org/", "me, the pw"},
 		{"https://rpc.example.org/base", "max fee per gas less than block base fee"},
+		{"https://rpc.example.org/11155111", "chain 11155111"},
 		{"https://rpc.example.org/8453", "insufficient funds: have 84530, want 184531"},
 		{"https://rpc.example.org/", "https://rpc.example.org/"},
 		{"https://rpc.example.org", ""},
@@ -171,4 +174,13 @@ func TestScrubHidesEveryOccurrence(t *testing.T) {
 func TestOfLeavesShortTextsOut(t *testing.T) {
 	require.Empty(t, Of("", "a", "abc"))
 	require.Equal(t, Secrets{"abcde", "abcd"}, Of("abcd", "abc", "abcde"))
+}
+
+// The longer ones can be had alone, for texts in which short ones turn up by chance.
+func TestAtLeastGivesTheLongerOnes(t *testing.T) {
+	secrets := Of("abcd", "abcdefgh", "abcdef")
+	require.Equal(t, Secrets{"abcdefgh", "abcdef"}, secrets.AtLeast(6))
+	require.Equal(t, secrets, secrets.AtLeast(4))
+	require.Empty(t, secrets.AtLeast(9))
+	require.Empty(t, Secrets(nil).AtLeast(1))
 }

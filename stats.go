@@ -1,0 +1,144 @@
+package rpcpool
+
+import (
+	"slices"
+	"time"
+)
+
+// RPCStats is what a handle knows of one RPC at a moment. Everything in it may be
+// shown. Counters begin when the RPC is first listed.
+type RPCStats struct {
+	// RPC is the masked URL. Two RPCs of one host may have the same.
+	RPC string
+	// Position is the RPC's place in the list, 0 for the best.
+	Position int
+	// Current tells whether the cursor stands on it.
+	Current bool
+	// Cooling tells whether it is left alone for now, until Until.
+	Cooling bool
+	// Until is when the cooldown ends; zero where there is none.
+	Until time.Time
+	// FailuresInRow is the number of failures since it last answered.
+	FailuresInRow int
+	// Unsupported are the methods that it is passed over for.
+	Unsupported []string
+	// Head is the highest block that it is known to have; 0 where unknown.
+	Head uint64
+	// Lag is the number of blocks that Head is under the highest of all.
+	Lag uint64
+
+	// InFlight is the number of attempts under way.
+	InFlight int
+	// Attempts is the number of attempts that ended, Served those with an answer.
+	Attempts, Served uint64
+	// Transport, Protocol, Semantic and RateLimited are failures by class (rule B1).
+	Transport, Protocol, Semantic, RateLimited uint64
+	// ProxyFailures is the number of attempts that failed by the proxy's fault.
+	ProxyFailures uint64
+	// Ejections is the number of cooldowns, those that were undone included.
+	Ejections uint64
+	// Bytes is the number of bytes of the results.
+	Bytes uint64
+	// Mean, P50, P95 and P99 are the latency of attempts with an answer; 0 where
+	// there is none. The quantiles are right within 13 %.
+	Mean, P50, P95, P99 time.Duration
+}
+
+// Stats tells what the handle knows of its RPCs, in the order of the list. It sends
+// nothing and is cheap to call; before the first call of the handle it is empty.
+func (c *Chain) Stats() []RPCStats { return c.s.stats(time.Now()) }
+
+func (c *chainState) stats(now time.Time) []RPCStats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ring == nil {
+		return nil
+	}
+	c.restoreCursor()
+	all := make([]RPCStats, len(c.ring.endpoints))
+	highest := uint64(0)
+	for i, e := range c.ring.endpoints {
+		all[i] = e.stats(now)
+		all[i].Current = i == c.cursor
+		highest = max(highest, all[i].Head)
+	}
+	for i := range all {
+		if all[i].Head > 0 {
+			all[i].Lag = highest - all[i].Head
+		}
+	}
+	return all
+}
+
+// stats is called with the chain's lock held.
+func (e *endpoint) stats(now time.Time) RPCStats {
+	n, until := e.health.standing()
+	s := RPCStats{RPC: e.label, Position: e.pos, FailuresInRow: n, Head: e.head.Load()}
+	if now.Before(until) {
+		s.Cooling, s.Until = true, until
+	}
+	for method, end := range e.unsupported {
+		if now.Before(end) {
+			s.Unsupported = append(s.Unsupported, method)
+		}
+	}
+	slices.Sort(s.Unsupported)
+	m := &e.meter
+	s.InFlight = int(m.inFlight.Load())
+	s.Attempts, s.Served, s.ProxyFailures = m.attempts.Load(), m.served.Load(), m.refused.Load()
+	s.Transport, s.Protocol = m.failures[TransportFailure].Load(), m.failures[ProtocolFailure].Load()
+	s.Semantic, s.RateLimited = m.failures[SemanticFailure].Load(), m.failures[RateLimitFailure].Load()
+	s.Ejections, s.Bytes = m.ejections.Load(), m.bytes.Load()
+	s.Mean = m.latency.mean()
+	s.P50, s.P95, s.P99 = m.latency.quantile(0.50), m.latency.quantile(0.95), m.latency.quantile(0.99)
+	return s
+}
+
+// ProxyStats is what a pool knows of one proxy at a moment. Everything in it may
+// be shown.
+type ProxyStats struct {
+	// Proxy is the masked URL.
+	Proxy string
+	// Current tells whether it is the one in use.
+	Current bool
+	// Cooling tells whether it is left alone for now, until Until.
+	Cooling bool
+	// Until is when the cooldown ends; zero where there is none.
+	Until time.Time
+	// FailuresInRow is the number of failures since it last carried an answer.
+	FailuresInRow int
+	// Deaths is how often it was found dead.
+	Deaths uint64
+	// InFlight is the number of attempts under way.
+	InFlight int
+	// Attempts is the number of attempts that ended, Served those with an answer,
+	// Failures those that failed by the proxy's own fault.
+	Attempts, Served, Failures uint64
+	// Mean, P50, P95 and P99 are the latency of attempts with an answer.
+	Mean, P50, P95, P99 time.Duration
+}
+
+// ProxyStats tells what the pool knows of its proxies, in the order of
+// [Config.Proxies]. It sends nothing and is cheap to call.
+func (p *Pool) ProxyStats() []ProxyStats { return p.s.proxies.stats(time.Now()) }
+
+func (r *proxyRing) stats(now time.Time) []ProxyStats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]ProxyStats, len(r.proxies))
+	for i, p := range r.proxies {
+		n, until := p.health.standing()
+		m := &p.meter
+		all[i] = ProxyStats{
+			Proxy: p.label, Current: i == r.cur, FailuresInRow: n, Deaths: p.deaths.Load(),
+			InFlight: int(m.inFlight.Load()),
+			Attempts: m.attempts.Load(), Served: m.served.Load(), Failures: m.refused.Load(),
+			Mean: m.latency.mean(), P50: m.latency.quantile(0.50),
+			P95: m.latency.quantile(0.95), P99: m.latency.quantile(0.99),
+		}
+		if now.Before(until) {
+			all[i].Cooling, all[i].Until = true, until
+		}
+	}
+	return all
+}
