@@ -41,7 +41,7 @@ func TestStatsTellWhatHappened(t *testing.T) {
 		require.Equal(t, 1, stats[1].FailuresInRow)
 		require.Equal(t, uint64(1), stats[2].RateLimited)
 		require.Equal(t, uint64(0), stats[2].Ejections, "the other proxy's address wasn't blocked")
-		require.True(t, stats[2].Current)
+		require.True(t, stats[1].Current, "one on from the RPC that failed at the cursor")
 		require.Equal(t, uint64(2), stats[2].Served)
 		require.Equal(t, uint64(3), stats[2].Attempts)
 		require.Equal(t, uint64(1000), stats[2].Head)
