@@ -256,7 +256,7 @@ func (r *callRequest) rule(to target, judged judgement, rpcErr *RPCError, httpEr
 	}
 	if judged.sentOK {
 		hash, ok := rawTransactionHash(r.params)
-		if !ok {
+		if !ok || strings.HasSuffix(r.name, "Sync") { // whose result is a receipt
 			out.judgement = judgement{verdict: VerdictCaller}
 			return out
 		}

@@ -105,9 +105,9 @@ var stateReads = map[string]int{
 func requirementOf(method string, params []byte, archive Archive, head uint64) requirement {
 	need := requirement{archive: archive}
 	switch {
-	case isRawSend(method):
+	case strings.HasPrefix(method, "eth_sendRawTransaction"):
 		need.sendTx = true
-	case isLogQuery(method):
+	case method == "eth_getLogs":
 		need.logs = true
 		need.preferWide = logSpan(params, head) > narrowLogs
 	default:

@@ -215,7 +215,7 @@ func (w *words) methodAt(text []byte) int {
 // equalFold compares ASCII letters without regard to case.
 func equalFold(a []byte, b string) bool {
 	for i, c := range a {
-		if d := b[i]; c != d && (c|0x20 != d|0x20 || byteClass[c]-1 > upper-1) {
+		if d := b[i]; c != d && (c|0x20 != d|0x20 || byteClass[c] != lower && byteClass[c] != upper) {
 			return false
 		}
 	}
