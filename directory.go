@@ -18,7 +18,8 @@ type Directory interface {
 	// RPCs lists the RPCs of a chain, best first. ref is the reference that the
 	// user gave to [Pool.Chain]. An error that is a *PoolAPIError with status
 	// 400, 401 or 404 is a refusal (an unknown chain, a wrong key); every other
-	// error counts as an outage, which the cache helps over (rule A2.4).
+	// error counts as an outage, which the cache helps over (rule A2.4). A list
+	// together with an error is one from before, and better than the cache's.
 	RPCs(ctx context.Context, ref string) (*List, error)
 	// Report takes a complaint about an RPC. Its error is only logged, at debug
 	// level: reports are best effort (rule A8).

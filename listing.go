@@ -119,6 +119,9 @@ func (c *chainState) settleOnList(list *List, err error, kept bool) (*List, erro
 	case err == nil && usable(list):
 		c.writeCache(list)
 		return list, nil
+	case list != nil && usable(list):
+		c.log().Warn("rpcpool: the directory has trouble, using the list that it had before", "chain", c.ref, "error", c.shown(err))
+		return list, nil
 	case kept && err == nil:
 		c.log().Warn("rpcpool: the pool lists no RPC any more, keeping the list in memory", "chain", c.ref)
 		return nil, nil
@@ -183,6 +186,9 @@ func (c *chainState) shown(err error) string {
 }
 
 func (c *chainState) writeCache(list *List) {
+	if !c.pool.cacheLists {
+		return
+	}
 	if err := c.cache.write(list, time.Now()); err != nil {
 		c.log().Warn("rpcpool: the list can't be cached; set Config.CacheDir to a folder that can be written",
 			"chain", c.ref, "file", c.cache.path, "error", err.Error())
@@ -192,6 +198,9 @@ func (c *chainState) writeCache(list *List) {
 // readCache gives the cached list where it has RPCs, with a warning that says why
 // and how old it is; nil where there is none.
 func (c *chainState) readCache(why string) *List {
+	if !c.pool.cacheLists {
+		return nil
+	}
 	list, savedAt, err := c.cache.read()
 	switch {
 	case errors.Is(err, errNoCache):

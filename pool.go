@@ -30,7 +30,12 @@ func (p Pool) Format(s fmt.State, verb rune) { formatText(s, verb, p.String()) }
 // poolState is a Pool.
 type poolState struct {
 	settings
-	api     *apiDirectory // nil where the user gave a Directory
+	api *apiDirectory // nil where the user gave a Directory
+
+	// cacheLists: lists are kept on disk. Those of a StaticDirectory are there
+	// already, and another program's must not stand in for them.
+	cacheLists bool
+
 	proxies proxyRing
 	checks  proxyChecks
 	reports reporter
@@ -83,6 +88,8 @@ func New(cfg Config) (*Pool, error) {
 		p.api = newAPIDirectory(p.apiURL, p.apiKey, p.dial)
 		p.directory = p.api
 	}
+	_, static := p.directory.(*StaticDirectory)
+	p.cacheLists = !static
 	p.checks.pool = p
 	p.reports.directory, p.reports.log, p.reports.secrets = p.directory, p.log, p.secrets
 	p.reports.start, p.reports.lifetime = p.start, p.delivering

@@ -82,4 +82,3 @@ func TestStatsLatencyAndInFlight(t *testing.T) {
 		require.Zero(t, chain.Stats()[0].InFlight)
 	})
 }
-

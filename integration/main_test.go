@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	for _, start := range []func() error{startResolvers, startTattletale, readStarted, makeTestCA} {
+	for _, start := range []func() error{startStallWatch, startResolvers, startTattletale, readStarted, makeTestCA} {
 		if err := start(); err != nil {
 			fmt.Fprintln(os.Stderr, "integration:", err)
 			return 1
@@ -45,6 +45,9 @@ func run(m *testing.M) int {
 	for _, broken := range suiteWide() {
 		fmt.Println("--- FAIL: after all tests:", broken)
 		code = 1
+	}
+	if code != 0 {
+		stalls.print()
 	}
 	skips.print()
 	return code

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -113,6 +115,61 @@ func TestCallByEnvironment(t *testing.T) {
 
 	got := b.run(t.Context(), "-chain", "base", "eth_blockNumber")
 	assert.Equal(t, outcome{statusOK, "\"0x2a\"\n", ""}, got)
+}
+
+// file writes a list with these nodes of chain 8453, and gives the arguments by which
+// it is used instead of the pool.
+func (b *bed) file(nodes ...*rpcpooltest.Node) []string {
+	b.t.Helper()
+	var rpcs []string
+	for _, node := range nodes {
+		rpcs = append(rpcs, fmt.Sprintf(`{"url": %q}`, node.URL()))
+	}
+	return b.fileWith(`{"chain": {"key": "eip155:8453"}, "rpcs": [` + strings.Join(rpcs, ", ") + `]}`)
+}
+
+func (b *bed) fileWith(text string) []string {
+	b.t.Helper()
+	path := filepath.Join(b.t.TempDir(), "rpcpool.json")
+	require.NoError(b.t, os.WriteFile(path, []byte(text), 0o600))
+	return []string{"-file", path, "-proxy", b.proxies[0], "-chain"}
+}
+
+// With -file the RPCs are those of the file, and no pool is asked: the environment
+// may name one.
+func TestCallWithAFile(t *testing.T) {
+	b := newBed(t)
+	b.proxy("p1")
+	t.Setenv(rpcpool.EnvAPIURL, b.pool)
+	t.Setenv(rpcpool.EnvAPIKey, b.Pool.Key())
+	args := b.file(b.Node("r1", rpcpooltest.Status(503)), b.Node("r2", rpcpooltest.Result("0x2a")))
+	got := b.run(t.Context(), append(args, "8453", "eth_blockNumber")...)
+	assert.Equal(t, outcome{statusOK, "\"0x2a\"\n", ""}, got)
+	assert.Empty(t, b.Pool.Asked())
+}
+
+// What is wrong with a file, or isn't in it, is told without a word of a pool.
+func TestCallTroubleWithAFile(t *testing.T) {
+	b := newBed(t)
+	b.proxy("p1")
+	args := b.file(b.Node("r1"))
+
+	got := b.run(t.Context(), append(args, "77", "eth_blockNumber")...)
+	assert.Equal(t, outcome{statusTrouble, "", "call: no list of RPCs for chain \"77\": " + args[1] +
+		" has no such chain; it has eip155:8453\ncheck -chain, and the file\n"}, got)
+
+	got = b.run(t.Context(), append(args, "8453", "-archive", "full", "eth_blockNumber")...)
+	assert.Equal(t, statusTrouble, got.status)
+	assert.Contains(t, got.stderr, "needed: archive full\nask for something else, or say in the file which RPC can: \"caps\"\n")
+
+	args = b.fileWith("{\n  \"chain\": {\"key\": \"8453\"},\n  \"rpcs\": [{\"url\": \"wss://r1.test/key-r1\"}]\n}")
+	got = b.run(t.Context(), append(args, "8453", "eth_blockNumber")...)
+	assert.Equal(t, outcome{statusUsage, "", "call: " + args[1] + ":3:20: rpcs[0].url: it is a WebSocket URL, which isn't used here; " +
+		"give the RPC's https:// or http:// URL\ndocs/DIRECTORY.md has the form of -file\n"}, got)
+
+	got = b.run(t.Context(), "-file", args[1]+"x", "-proxy", b.proxies[0], "-chain", "8453", "eth_blockNumber")
+	assert.Equal(t, statusUsage, got.status)
+	assert.Contains(t, got.stderr, args[1]+"x: the list can't be read")
 }
 
 // The node's own error is told whole, with its data; the status says that it is
@@ -291,6 +348,7 @@ func TestCallBadUsage(t *testing.T) {
 		"bad pool":             {with("-pool", "pool/"+secret, "m"), "-pool URL, or in RPC_POOL_URL"},
 		"no pool":              {[]string{"-chain", "1", "-proxy", "socks5://p.test:1080", "-key", secret, "m"}, "-pool URL, or in RPC_POOL_URL"},
 		"no key":               {[]string{"-chain", "1", "-proxy", "socks5://p.test:1080", "-pool", "http://pool.test", "m"}, "-key KEY, or in RPC_POOL_API_KEY"},
+		"file and pool":        {with("-file", "rpcpool.json", "m"), "-file stands instead of -pool and -key"},
 		"bad key":              {with("-key", secret+"\n", "m"), "-key KEY, or in RPC_POOL_API_KEY"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,14 +23,17 @@ type report struct {
 }
 
 // explain prints an error and gives the exit status. Attempts that were printed as
-// they happened aren't printed again.
-func explain(out io.Writer, err error, attemptsShown bool) int {
+// they happened (-v) aren't printed again.
+func explain(out io.Writer, err error, opts *options) int {
 	r := reportOf(err)
+	if opts.file != "" {
+		r.aboutFile(err)
+	}
 	fmt.Fprintf(out, "call: %s\n", printable(r.what))
 	for _, detail := range r.details {
 		fmt.Fprintf(out, "  %s\n", printable(detail))
 	}
-	if !attemptsShown {
+	if !opts.verbose {
 		for _, a := range r.attempts {
 			fmt.Fprintf(out, "  %s\n", printable(a.String()))
 		}
@@ -54,6 +57,7 @@ func reportOf(err error) report {
 func usageReport(err error) (report, bool) {
 	var (
 		flags   *usageError
+		list    *rpcpool.ListFileError
 		config  *rpcpool.ConfigError
 		request *rpcpool.RequestError
 	)
@@ -61,6 +65,8 @@ func usageReport(err error) (report, bool) {
 	switch {
 	case errors.As(err, &flags):
 		r.what, r.advice = flags.text, "call -h tells how to use it"
+	case errors.As(err, &list):
+		r.what, r.advice = strings.TrimPrefix(list.Error(), "rpcpool: "), "docs/DIRECTORY.md has the form of -file"
 	case errors.As(err, &config):
 		r.what, r.advice = config.Field+": "+config.Reason, giveInstead(config.Field)
 	case errors.As(err, &request):
@@ -154,6 +160,21 @@ func troubleReport(err error) (report, bool) {
 		return r, false
 	}
 	return r, true
+}
+
+// aboutFile says what is different where the lists are from a file: there is no pool
+// to check or to wait for.
+func (r *report) aboutFile(err error) {
+	var (
+		capable *rpcpool.NoCapableRPCError
+		api     *rpcpool.PoolAPIError
+	)
+	switch {
+	case errors.As(err, &capable):
+		r.advice = "ask for something else, or say in the file which RPC can: \"caps\""
+	case errors.As(err, &api):
+		r.what, r.advice = fmt.Sprintf("no list of RPCs for chain %q: %s", api.Chain, api.Reason), "check -chain, and the file"
+	}
 }
 
 // poolTrouble says what is wrong with the pool, and what to do.

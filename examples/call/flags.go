@@ -26,6 +26,8 @@ usage: call -chain REF [flags] METHOD [PARAM]...
   -pool URL       the pool API (else RPC_POOL_URL)
   -key KEY        its key (else RPC_POOL_API_KEY, which others on this machine
                   can't see in the list of processes)
+  -file PATH      a list of your own instead of the pool API, such as
+                  examples/rpcpool.json; docs/DIRECTORY.md has its form
   -archive LEVEL  only RPCs that keep old state: recent or full
   -mode MODE      sticky (default) or round_robin
   -timeout TIME   for one attempt (default 15s)
@@ -45,6 +47,7 @@ exit status: 0 result, 1 the node's own error, 2 bad usage or configuration,
 // options are what the command line and the environment come to.
 type options struct {
 	chain   string
+	file    string // where the lists are from, instead of the pool API; "" for none
 	archive rpcpool.Archive
 	verbose bool
 	config  rpcpool.Config
@@ -66,6 +69,7 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 	flags.StringVar(&opts.chain, "chain", "", "")
 	flags.StringVar(&opts.config.APIURL, "pool", "", "")
 	flags.StringVar(&opts.config.APIKey, "key", "", "")
+	flags.StringVar(&opts.file, "file", "", "")
 	flags.StringVar(&archive, "archive", "", "")
 	flags.StringVar(&mode, "mode", "", "")
 	flags.StringVar(&timeout, "timeout", "", "")
@@ -88,7 +92,10 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 	if err := opts.choose(archive, mode, timeout); err != nil {
 		return nil, err
 	}
-	return opts, opts.request(flags)
+	if err := opts.request(flags); err != nil {
+		return nil, err
+	}
+	return opts, opts.readFile()
 }
 
 // choose reads the flags that take certain words only.
@@ -132,6 +139,22 @@ func (o *options) request(flags *flag.FlagSet) error {
 		}
 		o.params = append(o.params, param(arg))
 	}
+	return nil
+}
+
+// readFile reads the lists, where they are given in a file.
+func (o *options) readFile() error {
+	if o.file == "" {
+		return nil
+	}
+	if o.config.APIURL != "" || o.config.APIKey != "" {
+		return &usageError{"-file stands instead of -pool and -key; give either"}
+	}
+	directory, err := rpcpool.ReadStaticDirectory(o.file)
+	if err != nil {
+		return err
+	}
+	o.config.Directory = directory
 	return nil
 }
 

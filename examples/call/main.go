@@ -5,7 +5,7 @@
 //	export RPCPOOL_PROXIES=socks5://user:password@proxy-a.example.com:1080
 //	go run ./examples/call -chain 8453 eth_getBlockByNumber latest false
 //
-// With -h it says more. Its exit status tells what happened: 0 a result, 1 the
+// Without a pool, -file takes a list of your own. With -h it says more. Its exit status tells what happened: 0 a result, 1 the
 // node's own error, 2 a usage that can't work, 3 trouble with RPCs, proxies or pool.
 package main
 
@@ -49,28 +49,28 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return statusOK
 	}
 	if err != nil {
-		return explain(stderr, err, false)
+		return explain(stderr, err, &options{})
 	}
 	config := opts.config
 	config.Logger = slog.New(&attemptLog{out: stderr, verbose: opts.verbose})
 	pool, err := rpcpool.New(config)
 	if err != nil {
-		return explain(stderr, err, false)
+		return explain(stderr, err, opts)
 	}
 	defer pool.Close() // gives reports about bad RPCs up to 2 s
 
 	chain := pool.Chain(opts.chain, rpcpool.WithArchive(opts.archive))
 	result, err := chain.Call(ctx, opts.method, opts.params...)
 	if err != nil {
-		return explain(stderr, err, opts.verbose)
+		return explain(stderr, err, opts)
 	}
 	// Compact changes white space only: one line, whatever the node's habits.
 	var line bytes.Buffer
 	if err := json.Compact(&line, result); err != nil {
-		return explain(stderr, err, opts.verbose)
+		return explain(stderr, err, opts)
 	}
 	if _, err := fmt.Fprintln(stdout, line.String()); err != nil {
-		return explain(stderr, err, opts.verbose)
+		return explain(stderr, err, opts)
 	}
 	return statusOK
 }
