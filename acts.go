@@ -10,7 +10,7 @@ func (k *call) succeed(e *endpoint, p *proxy, out outcome) step {
 	k.chain.served(e, k.want.span)
 	k.pool.proxies.served(p)
 	for i := range k.failures {
-		if k.failures[i].endpoint == e {
+		if k.failures[i].endpoint.url == e.url {
 			k.failures[i].served = true
 		}
 	}
@@ -20,14 +20,14 @@ func (k *call) succeed(e *endpoint, p *proxy, out outcome) step {
 
 // rpcFailed cools an RPC that answered and is at fault.
 func (k *call) rpcFailed(e *endpoint, out outcome) step {
-	k.fail(e, &failure{at: time.Now()}, out)
+	k.fail(e, &failure{at: time.Now(), final: true, echo: out.batch.echoesRPC()}, out)
 	return next
 }
 
 // connFailed cools an RPC that couldn't be reached, as long as the proxy isn't
 // found dead. The third in a call has the proxy checked.
 func (k *call) connFailed(e *endpoint, p *proxy, out outcome, deaths uint64) step {
-	f := &failure{at: time.Now(), proxy: p, deaths: deaths}
+	f := &failure{at: time.Now(), proxy: p, deaths: deaths, echo: out.batch.echoesRPC()}
 	k.fail(e, f, out)
 	if !f.stands() {
 		return next // the proxy died under this attempt, which noticeUndone sees
@@ -36,6 +36,18 @@ func (k *call) connFailed(e *endpoint, p *proxy, out outcome, deaths uint64) ste
 		return next
 	}
 	return k.check(p)
+}
+
+// leaveOpen ends a call whose request may have had its effect before it failed: a
+// second one could have it twice (rule C2). The RPC is at fault all the same.
+func (k *call) leaveOpen(e *endpoint, p *proxy, out outcome, deaths uint64) step {
+	if out.verdict == VerdictConnFail {
+		k.connFailed(e, p, out, deaths)
+	} else {
+		k.rpcFailed(e, out)
+	}
+	k.err = &AmbiguousError{Method: k.want.method, Attempts: k.attempts}
+	return finished
 }
 
 // fail notes a failure of an RPC.
@@ -50,6 +62,7 @@ func (k *call) passOver(e *endpoint, out outcome) step {
 	case VerdictUnsupported:
 		if k.want.method != "" { // in Run there is no telling which method it was
 			k.chain.mark(func(now time.Time) { e.markUnsupported(k.want.method, now) })
+			return next
 		}
 	case VerdictNoState:
 		if out.pruned {
@@ -67,9 +80,9 @@ func (k *call) passOver(e *endpoint, out outcome) step {
 		}
 	}
 	if k.want.exclude == nil {
-		k.want.exclude = map[*endpoint]bool{}
+		k.want.exclude = map[string]bool{}
 	}
-	k.want.exclude[e] = true
+	k.want.exclude[e.url] = true
 	return next
 }
 
@@ -95,14 +108,23 @@ func (k *call) otherProxy(p *proxy, tried bool) *proxy {
 func (k *call) proxyFailed(e *endpoint, p *proxy, out outcome, deaths uint64) step {
 	now := time.Now()
 	if !out.refusedTarget {
-		k.pool.proxies.bury(p, now)
+		if !out.batch.echoesProxy() {
+			k.pool.proxies.bury(p, now)
+		}
 		if k.noticeUndone() {
 			return anew
 		}
 		return sameRPC
 	}
-	k.proxyFailures = append(k.proxyFailures, proxyFailure{e, p, k.pool.proxies.cool(p, now)})
-	if k.pool.proxies.current(now) == nil {
+	var earlier []proxyFailure
+	for _, refusal := range k.proxyFailures {
+		if refusal.endpoint.url == e.url {
+			earlier = append(earlier, refusal)
+		}
+	}
+	f, byAll := k.pool.proxies.refuse(p, now, out.batch.echoesProxy(), earlier)
+	k.proxyFailures = append(k.proxyFailures, proxyFailure{e, p, f})
+	if byAll {
 		return k.refusedByAll(e, p, out, deaths)
 	}
 	if k.undoThrough(p) {
@@ -111,16 +133,9 @@ func (k *call) proxyFailed(e *endpoint, p *proxy, out outcome, deaths uint64) st
 	return sameRPC
 }
 
-// refusedByAll blames the RPC when every proxy that wasn't cooling refused it: one
+// refusedByAll blames the RPC that every proxy which wasn't cooling refused: one
 // dead host name must not take all proxies down (rule A5.1).
 func (k *call) refusedByAll(e *endpoint, p *proxy, out outcome, deaths uint64) step {
-	var theirs []*failure
-	for _, refusal := range k.proxyFailures {
-		if refusal.endpoint == e {
-			theirs = append(theirs, refusal.failure)
-		}
-	}
-	k.pool.proxies.takeBack(theirs)
 	out.verdict, out.report = VerdictConnFail, reportConn
 	k.attempts[len(k.attempts)-1].Verdict = VerdictConnFail
 	return k.connFailed(e, p, out, deaths)
@@ -134,7 +149,7 @@ func (k *call) undoThrough(p *proxy) (undone bool) {
 	for i := range k.failures {
 		f := k.failures[i].failure
 		if f.proxy == p && !f.confirmed && f.stands() {
-			f.undone = true
+			k.failures[i].endpoint.health.undo(f)
 			k.failures[i].noticed = true
 			undone = true
 		}
@@ -157,11 +172,11 @@ func (k *call) noticeUndone() (news bool) {
 // unreached counts the different RPCs that this call couldn't reach through a
 // proxy since the proxy last passed a check.
 func (k *call) unreached(p *proxy) int {
-	seen := map[*endpoint]bool{}
+	seen := map[string]bool{}
 	for i := range k.failures {
 		f := k.failures[i].failure
 		if f.proxy == p && !f.confirmed && f.stands() {
-			seen[k.failures[i].endpoint] = true
+			seen[k.failures[i].endpoint.url] = true
 		}
 	}
 	return len(seen)
@@ -204,6 +219,7 @@ func (k *call) check(p *proxy) step {
 	for i := range k.failures {
 		if f := k.failures[i].failure; f.proxy == p && f.stands() {
 			f.confirmed = true
+			k.failures[i].endpoint.health.settle(f)
 		}
 	}
 	return next
@@ -231,19 +247,19 @@ func (k *call) settle() {
 // answer later in the call; of several failures the last counts (rule A8).
 func (k *call) dueReports() []Report {
 	var reports []Report
-	index := map[*endpoint]int{}
+	index := map[string]int{}
 	for _, f := range k.failures {
-		if f.served || !f.failure.stands() {
+		if f.served || !f.failure.stands() || f.failure.echo {
 			continue
 		}
 		report := Report{
 			Chain: k.key, URL: f.endpoint.url, Error: f.report, Detail: clip(f.detail, maxReportDetail),
 		}
-		if i, again := index[f.endpoint]; again {
+		if i, again := index[f.endpoint.url]; again {
 			reports[i] = report
 			continue
 		}
-		index[f.endpoint] = len(reports)
+		index[f.endpoint.url] = len(reports)
 		reports = append(reports, report)
 	}
 	return reports

@@ -155,16 +155,22 @@ func (r *callRequest) judgeAnswer(ctx context.Context, to target, res *http.Resp
 	case more:
 		return failed(VerdictRPCFail, reportRPC, fmt.Sprintf("the answer is larger than %d bytes", limit))
 	}
+	return r.judgeBody(to, res.StatusCode, body)
+}
+
+// judgeBody says what the body of a 2xx answer means, or the part of a batch's that
+// answers this request.
+func (r *callRequest) judgeBody(to target, status int, body []byte) outcome {
 	answer, err := jsonrpc.ParseAnswer(body)
 	switch {
 	case err != nil:
-		return r.judgeForeign(to, res.StatusCode, body, err)
+		return r.judgeForeign(to, status, body, err)
 	case answer.Error != nil && answer.Error.Text:
-		return r.judgeForeign(to, res.StatusCode, body, jsonrpc.ErrMalformedError)
+		return r.judgeForeign(to, status, body, jsonrpc.ErrMalformedError)
 	case answer.Error != nil:
 		return r.judgeError(to, rpcErrorOf(answer.Error))
 	case answer.ID == nil:
-		return r.judgeForeign(to, res.StatusCode, body, errForeignID)
+		return r.judgeForeign(to, status, body, errForeignID)
 	case !answer.HasID(r.id):
 		return failed(VerdictRPCFail, reportRPC, errForeignID.Error())
 	}

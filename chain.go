@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -86,8 +87,12 @@ func (c *Chain) CallContext(ctx context.Context, result any, method string, args
 	if err != nil || result == nil {
 		return err
 	}
-	if err := json.Unmarshal(raw, result); err != nil {
-		return &MalformedResponseError{Method: method, Reason: whyNotDecoded(err, result)}
+	return decodeResult(method, raw, result)
+}
+
+func decodeResult(method string, raw json.RawMessage, into any) error {
+	if err := json.Unmarshal(raw, into); err != nil {
+		return &MalformedResponseError{Method: method, Reason: whyNotDecoded(err, into)}
 	}
 	return nil
 }
@@ -149,12 +154,18 @@ func (c *chainState) hasRPCs() bool {
 func (c *chainState) failed(e *endpoint, f *failure) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if f.echo {
+		return
+	}
+	c.restoreCursor()
 	e.health.record(f)
 	e.meter.ejections.Add(1)
 	if c.pool.mode != Sticky || c.ring == nil || e.pos < 0 || c.cursor != e.pos {
 		return
 	}
-	c.moves = append(c.moves, cursorMove{from: e, cause: f})
+	if !f.final {
+		c.moves = append(c.moves, cursorMove{from: e, cause: f})
+	}
 	c.cursor = (e.pos + 1) % len(c.ring.endpoints)
 }
 
@@ -195,16 +206,11 @@ func (c *chainState) settle(records []callFailure) {
 	defer c.mu.Unlock()
 	c.restoreCursor()
 	for _, record := range records {
-		record.endpoint.health.settle(record.failure)
-	}
-	kept := c.moves[:0]
-	for _, move := range c.moves {
-		if !causedBy(move, records) {
-			kept = append(kept, move)
+		if !record.failure.final {
+			record.endpoint.health.settle(record.failure)
 		}
 	}
-	clear(c.moves[len(kept):])
-	c.moves = kept
+	c.moves = slices.DeleteFunc(c.moves, func(move cursorMove) bool { return causedBy(move, records) })
 }
 
 func causedBy(move cursorMove, records []callFailure) bool {

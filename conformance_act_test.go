@@ -213,7 +213,7 @@ func listOf(logs []json.RawMessage) json.RawMessage {
 	return json.RawMessage("[" + strings.Join(parts, ",") + "]")
 }
 
-// parallel carries out steps at once, each after its start.
+// parallel carries out steps at once, each after its start, in the scenario's bubble.
 func (p *player) parallel(steps []step) []outcome {
 	outcomes := make([]outcome, len(steps))
 	var wg sync.WaitGroup

@@ -185,7 +185,7 @@ func (p *player) close() {
 	p.reports = reportLedger{}
 }
 
-// play carries out one step and checks it.
+// play carries out one step in the scenario's bubble, and checks it.
 func (p *player) play(s *step) {
 	p.previous = p.mark()
 	begin := time.Now()

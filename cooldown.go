@@ -20,8 +20,8 @@ func cooldownAfter(n int) time.Duration {
 	return min(d, maxCooldown)
 }
 
-// failure is one failure of an RPC or a proxy, kept apart from the count as long
-// as the call that saw it may still take it back.
+// failure is one failure of an RPC or a proxy. As long as the call that saw it may
+// still take it back, it is kept apart from the count.
 type failure struct {
 	at time.Time
 
@@ -31,8 +31,13 @@ type failure struct {
 	proxy  *proxy
 	deaths uint64
 
+	final     bool // nothing takes it back: the RPC answered, or the proxy is dead beyond doubt
 	confirmed bool // the proxy passed a check since: the failure stands for good
 	undone    bool // taken back by the call that saw it
+
+	// echo says that another request of the same batch has brought the failure
+	// into the books: however many travelled together, the RPC failed once.
+	echo bool
 }
 
 // stands tells whether the failure counts. A failed connection doesn't once the
@@ -47,50 +52,111 @@ func (f *failure) stands() bool {
 }
 
 // ledger has the failures in a row of one RPC or proxy, from which its cooldown
-// is derived. It has no lock of its own: the one of its owner guards it.
+// is derived. It has no lock of its own: the one of its owner guards it. What it
+// costs to ask grows with the number of proxies, not with that of the failures.
 type ledger struct {
 	settled     int       // failures that nobody can take back any more
 	lastSettled time.Time // when the last of them was
-	pending     []*failure
+	open        []*openFailures
 }
 
-// record notes a failure that may be taken back until it is settled.
-func (l *ledger) record(f *failure) { l.pending = append(l.pending, f) }
+// openFailures are those that may be taken back and hang on the same thing.
+type openFailures struct {
+	proxy    *proxy
+	deaths   uint64
+	failures map[*failure]struct{}
+	last     time.Time // when the last of them was
+}
+
+func (o *openFailures) stand() bool { return o.proxy == nil || o.proxy.deaths.Load() == o.deaths }
+
+// record notes a failure.
+func (l *ledger) record(f *failure) {
+	if f.final {
+		l.count(f)
+		return
+	}
+	group := l.groupOf(f)
+	if group == nil {
+		group = &openFailures{proxy: f.proxy, deaths: f.deaths, failures: map[*failure]struct{}{}}
+		l.open = append(l.open, group)
+	}
+	group.failures[f] = struct{}{}
+	group.last = later(group.last, f.at)
+}
+
+func (l *ledger) groupOf(f *failure) *openFailures {
+	for _, group := range l.open {
+		if group.proxy == f.proxy && group.deaths == f.deaths {
+			return group
+		}
+	}
+	return nil
+}
+
+func (l *ledger) count(f *failure) {
+	l.settled++
+	l.lastSettled = later(l.lastSettled, f.at)
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
 
 // settle makes a failure that stands a part of the count, and drops one that
 // doesn't. One that a success has wiped out since stays wiped out.
 func (l *ledger) settle(f *failure) {
-	i := slices.Index(l.pending, f)
-	if i < 0 {
-		return
+	if l.remove(f) && f.stands() {
+		l.count(f)
 	}
-	l.pending = slices.Delete(l.pending, i, i+1)
-	if !f.stands() {
-		return
+}
+
+// undo takes a failure back.
+func (l *ledger) undo(f *failure) {
+	f.undone = true
+	l.remove(f)
+}
+
+// remove takes an open failure out; false where it isn't there.
+func (l *ledger) remove(f *failure) bool {
+	group := l.groupOf(f)
+	if group == nil {
+		return false
 	}
-	l.settled++
-	if f.at.After(l.lastSettled) {
-		l.lastSettled = f.at
+	if _, there := group.failures[f]; !there {
+		return false
 	}
+	delete(group.failures, f)
+	if len(group.failures) == 0 {
+		l.open = slices.DeleteFunc(l.open, func(o *openFailures) bool { return o == group })
+		return true
+	}
+	if f.at.Equal(group.last) {
+		group.last = time.Time{}
+		for other := range group.failures {
+			group.last = later(group.last, other.at)
+		}
+	}
+	return true
 }
 
 // reset is what a success does: no failures, no cooldown.
 func (l *ledger) reset() { *l = ledger{} }
 
 // clean tells whether there is nothing to reset.
-func (l *ledger) clean() bool { return l.settled == 0 && len(l.pending) == 0 }
+func (l *ledger) clean() bool { return l.settled == 0 && len(l.open) == 0 }
 
 // standing gives the number of failures in a row and when the cooldown that
 // follows from them ends; 0 and the zero time where there are none.
 func (l *ledger) standing() (n int, until time.Time) {
 	n, last := l.settled, l.lastSettled
-	for _, f := range l.pending {
-		if !f.stands() {
-			continue
-		}
-		n++
-		if f.at.After(last) {
-			last = f.at
+	for _, group := range l.open {
+		if group.stand() {
+			n += len(group.failures)
+			last = later(last, group.last)
 		}
 	}
 	if n == 0 {

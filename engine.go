@@ -37,11 +37,12 @@ type call struct {
 	pool  *poolState
 	chain *chainState
 	req   request
+	shape shape
 	key   string // the chain's key in the list
 	want  wanted
 
 	attempts      []Attempt
-	tried         map[*endpoint]bool
+	tried         map[string]bool // URLs; an RPC that leaves the list and returns is the same
 	rangeRefusals int
 	named         uint64    // the widest span that a provider named
 	reserved      *endpoint // what the walk began with, for pieces that are spread
@@ -93,7 +94,8 @@ func (c *chainState) do(ctx context.Context, req request) (json.RawMessage, erro
 		return nil, ErrClosed
 	}
 	defer c.pool.done()
-	k := &call{ctx: ctx, pool: c.pool, chain: c, req: req}
+	k := &call{ctx: ctx, pool: c.pool, chain: c, req: req, shape: shapeOf(req.method(), req.encodedParams())}
+	k.want = wanted{method: k.shape.method, read: k.shape.read, logPieceNeeds: req.piece()}
 	defer k.settle()
 	k.run()
 	return k.result, k.err
@@ -126,10 +128,7 @@ func (k *call) prepare(round int) step {
 		return next
 	}
 	k.key = c.ring.key
-	k.want.method = k.req.method()
-	k.want.need = requirementOf(k.want.method, k.req.encodedParams(), c.archive, c.ring.head)
-	k.want.read = blockReadOf(k.want.method, k.req.encodedParams())
-	k.want.logPieceNeeds = k.req.piece()
+	k.want.need = k.shape.need(c.archive, c.ring.head)
 	if round == 0 && len(c.ring.endpoints) > 0 && !c.ring.capable(k.want.need) {
 		k.err = &NoCapableRPCError{
 			Chain: c.ref, Method: k.want.method, Needs: k.want.need.names(), Listed: len(c.ring.endpoints),
@@ -208,6 +207,9 @@ func (k *call) try(e *endpoint) step {
 		if k.err != nil {
 			return finished
 		}
+		if out.mayHaveRun {
+			return k.leaveOpen(e, p, out, deaths)
+		}
 		switch out.verdict {
 		case VerdictOK:
 			return k.succeed(e, p, out)
@@ -272,9 +274,9 @@ func (k *call) note(e *endpoint, p *proxy, out outcome, took time.Duration) {
 	if out.verdict != VerdictOK && out.verdict != VerdictCaller {
 		k.attempts = append(k.attempts, a)
 		if k.tried == nil {
-			k.tried = map[*endpoint]bool{}
+			k.tried = map[string]bool{}
 		}
-		k.tried[e] = true
+		k.tried[e.url] = true
 	}
 	if !k.pool.log.Enabled(k.ctx, slog.LevelDebug) {
 		return
@@ -291,7 +293,7 @@ func (k *call) note(e *endpoint, p *proxy, out outcome, took time.Duration) {
 
 // ended gives the error of a call that its caller or Close has ended.
 func (k *call) ended() error {
-	if err := k.ctx.Err(); err != nil {
+	if err := callerEnd(k.ctx); err != nil {
 		return k.interrupted(err)
 	}
 	if k.pool.shut.Load() {
@@ -303,10 +305,24 @@ func (k *call) ended() error {
 // interrupted adds the story of the call to its caller's own end; other errors
 // it leaves as they are.
 func (k *call) interrupted(err error) error {
-	if k.ctx.Err() == nil || isError(err) {
+	end := callerEnd(k.ctx)
+	if end == nil || isError(err) {
 		return err
 	}
-	return &InterruptedError{Err: k.ctx.Err(), Attempts: k.attempts}
+	return &InterruptedError{Err: end, Attempts: k.attempts}
+}
+
+// callerEnd gives why the caller's context has ended; nil while it hasn't. A socket
+// whose deadline is the context's may fail a moment before the context's own timer
+// fires: that is the caller's end, and nobody's fault.
+func callerEnd(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 // exhausted is the error of a call that nobody answered (rule A4.4).

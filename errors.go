@@ -1,11 +1,13 @@
 package rpcpool
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -204,6 +206,31 @@ func (e *ProxyError) Error() string {
 
 func (*ProxyError) rpcPoolError() {}
 
+// HostError says that this host can't open another connection: its files or ports
+// are used up. Neither an RPC nor a proxy is blamed for it. Raise the limit of open
+// files (ulimit -n), or make fewer calls at once.
+type HostError struct {
+	// Err is the cause.
+	Err error
+}
+
+func (e *HostError) Error() string {
+	return "rpcpool: this host can't open another connection (raise its limit of open files, or make fewer calls at once): " +
+		hostCause(e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *HostError) Unwrap() error { return e.Err }
+
+func (*HostError) rpcPoolError() {}
+
+func hostCause(err error) string {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno.Error()
+	}
+	return "out of resources"
+}
+
 // PoolAPIError says that the pool refused to list a chain's RPCs, or couldn't be
 // reached while no list was in memory or in the cache (rule A2.4).
 type PoolAPIError struct {
@@ -312,6 +339,9 @@ func (e *InterruptedError) Error() string {
 
 // Unwrap gives the context's error.
 func (e *InterruptedError) Unwrap() error { return e.Err }
+
+// Timeout tells whether it was a deadline, as [net.Error] has it: so SDKs ask.
+func (e *InterruptedError) Timeout() bool { return errors.Is(e.Err, context.DeadlineExceeded) }
 
 func (*InterruptedError) rpcPoolError() {}
 

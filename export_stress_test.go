@@ -37,7 +37,9 @@ func (c *Chain) Unsettled() int {
 	n := len(c.s.moves)
 	if c.s.ring != nil {
 		for _, e := range c.s.ring.endpoints {
-			n += len(e.health.pending)
+			for _, group := range e.health.open {
+				n += len(group.failures)
+			}
 		}
 	}
 	return n

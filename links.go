@@ -219,6 +219,14 @@ func (l *links) close() {
 	}
 }
 
+// dropIdle closes the connections that are kept for later.
+func (l *links) dropIdle() {
+	l.tunnel.CloseIdleConnections()
+	if l.forward != nil {
+		l.forward.CloseIdleConnections()
+	}
+}
+
 // trip is how far one request got: what the verdict on its failure hangs on.
 type trip struct {
 	attempt   *proxydial.Attempt

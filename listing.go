@@ -67,7 +67,7 @@ var closedChannel = func() chan struct{} {
 // runFetch asks for the list and takes over what comes of it. It belongs to the
 // pool, not to a caller: one caller's end doesn't end it for the others.
 func (c *chainState) runFetch(fetch *listFetch) {
-	list, err := c.askDirectory(c.pool.working)
+	list, err := c.fetchList(c.pool.working)
 	if c.pool.working.Err() != nil {
 		err = ErrClosed
 	}
@@ -92,14 +92,11 @@ func (c *chainState) runFetch(fetch *listFetch) {
 	close(fetch.done)
 }
 
-// askDirectory fetches the list within the time that one request to the pool has.
-func (c *chainState) askDirectory(ctx context.Context) (list *List, err error) {
+// fetchList fetches the list within the time that one request to the pool has.
+func (c *chainState) fetchList(ctx context.Context) (*List, error) {
 	ctx, cancel := context.WithTimeout(ctx, poolTimeout)
 	defer cancel()
-	err = callDirectory(func() (err error) {
-		list, err = c.pool.directory.RPCs(ctx, c.ref)
-		return err
-	})
+	list, err := c.pool.askDirectory(ctx, c.ref)
 	if err == nil && (list == nil || list.Key == "") {
 		return nil, &PoolAPIError{Chain: c.ref, Reason: "the directory gave a list without a key"}
 	}
@@ -218,13 +215,47 @@ func (c *chainState) readCache(why string) *List {
 
 func (c *chainState) log() *slog.Logger { return c.pool.log }
 
-// callDirectory calls a user's Directory, whose panic must not take down the
-// program from a goroutine that the user doesn't see.
-func callDirectory(call func() error) (err error) {
-	defer func() {
-		if fault := recover(); fault != nil {
-			err = fmt.Errorf("the directory panicked: %v", fault)
-		}
+// callDirectory calls the directory. One of the user's may panic or not heed its
+// context: neither must hold up the pool. What it does after the context's end is
+// its own affair; the goroutine ends when it returns.
+func (p *poolState) callDirectory(ctx context.Context, call func(ctx context.Context) error) error {
+	if p.api != nil {
+		return call(ctx)
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if fault := recover(); fault != nil {
+				done <- fmt.Errorf("the directory panicked: %v", fault)
+			}
+		}()
+		done <- call(ctx)
 	}()
-	return call()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		select {
+		case err := <-done: // both: the answer counts
+			return err
+		default:
+			return ctx.Err()
+		}
+	}
+}
+
+// askDirectory asks for a list.
+func (p *poolState) askDirectory(ctx context.Context, ref string) (*List, error) {
+	lists := make(chan *List, 1)
+	err := p.callDirectory(ctx, func(ctx context.Context) error {
+		list, err := p.directory.RPCs(ctx, ref)
+		lists <- list
+		return err
+	})
+	select {
+	case list := <-lists:
+		return list, err
+	default:
+		return nil, err
+	}
 }

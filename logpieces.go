@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 )
 
 // logPieces cuts a query into pieces, asks for some of them at once and hands them
@@ -17,7 +16,8 @@ type logPieces struct {
 	query   *logQuery
 	atOnce  int
 	size    uint64      // blocks of the next piece
-	slight  int         // how often an RPC named more than half of what it refused
+	slight  int         // how often the size was lowered by less than half
+	unsure  bool        // the size is a guess after a refusal: no piece of it has been taken yet
 	pending []*logPiece // in the order of the blocks: those asked for, and those that wait to be
 	held    int         // how many of them are under way, or have logs that wait to be handed out
 	rest    blockRange  // what isn't cut yet
@@ -38,11 +38,14 @@ type logAnswer struct {
 }
 
 func newLogPieces(ctx context.Context, query *logQuery, options logsOptions) *logPieces {
+	c := query.chain.s
+	size := c.pieceSize(options.chunk)
 	return &logPieces{
 		ctx:    ctx,
 		query:  query,
 		atOnce: options.concurrency,
-		size:   query.chain.s.pieceSize(options.chunk),
+		size:   size,
+		unsure: size < options.chunk && c.takenBelow(size+1) < size,
 		rest:   blockRange{query.from, query.to},
 		left:   query.from <= query.to,
 	}
@@ -66,14 +69,19 @@ func (p *logPieces) next() (chunk LogChunk, more bool, err error) {
 		if err := head.got.err; err != nil {
 			return LogChunk{}, false, &LogsError{NextBlock: head.from, Err: head.whyNot(err)}
 		}
+		if head.span() >= p.size {
+			p.unsure = false
+		}
 		return LogChunk{From: head.from, To: head.to, Logs: head.got.logs}, true, nil
 	}
 }
 
 // fill starts pieces until as many are held as may be. A piece that was refused
-// isn't held, so the first one always finds a place.
+// isn't held, so the first one always finds a place. While the size is a guess only
+// that one is asked for: else every step down would be refused as many times as
+// pieces are asked for at once.
 func (p *logPieces) fill() {
-	for i := 0; p.held < p.atOnce; i++ {
+	for i := 0; p.held < p.atOnce && (i == 0 || !p.unsure); i++ {
 		if i == len(p.pending) {
 			if !p.left {
 				return
@@ -85,16 +93,6 @@ func (p *logPieces) fill() {
 			p.start(p.pending[i])
 		}
 	}
-}
-
-// pieceSize gives the number of blocks to begin a query with.
-func (c *chainState) pieceSize(chunk uint64) uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ring == nil {
-		return chunk
-	}
-	return c.ring.pieceSize(chunk, requirement{logs: true, archive: c.archive}, time.Now())
 }
 
 // takeRest cuts the next piece off the rest.
@@ -149,18 +147,18 @@ func (p *logPieces) cut(piece *logPiece) *logPiece {
 	if !refused || piece.span() <= 1 {
 		return nil
 	}
-	size := cutTo(piece.span(), suggested)
+	size := max(cutTo(piece.span(), suggested), p.query.chain.s.takenBelow(piece.span()))
 	if half := cutTo(piece.span(), 0); size > half {
 		if p.slight++; p.slight > maxSlightCuts {
 			size = half
 		}
 	}
-	p.size = min(p.size, size)
+	p.size, p.unsure = min(p.size, size), true
 	return &logPiece{blockRange: piece.blockRange}
 }
 
-// maxSlightCuts is how often in a query the span that an RPC names is taken where
-// it is more than half of what was refused. Another than an honest RPC may refuse
+// maxSlightCuts is how often in a query the size is lowered by less than half,
+// because an RPC named so much or took it before. One that isn't honest may refuse
 // that, too, and name a block less each time; with this, the size is halved as often
 // as it can be and lowered by less a few times at most, and so the number of
 // requests is bounded (rule A9.5).

@@ -73,10 +73,10 @@ func MaxResults(n int) LogsOption {
 // CheckHeads has an answer believed only from an RPC that is known to have the last
 // block of its piece. A node that lags answers with the logs of the blocks that it
 // has, or none, and no error: the logs of the others would be lost without a sign.
-// Where the RPC isn't known to have the block, it is asked for its head, through
-// the same proxy and within the same attempt; one that is behind is passed over.
-// That costs a request now and then near the head of the chain, and none for old
-// blocks. Recommended for indexers. Default: not checked.
+// Where the RPC isn't known to have the block, it is asked for its head before it is
+// asked for the logs, through the same proxy and within the same attempt; one that
+// is behind is passed over. That costs a request now and then near the head of the
+// chain, and none for old blocks. Recommended for indexers. Default: not checked.
 func CheckHeads() LogsOption {
 	return func(o *logsOptions) { o.checkHeads = true }
 }
@@ -91,8 +91,9 @@ type LogProgress struct {
 	Logs int
 }
 
-// OnProgress has a function called after each piece that is handed out, on the
-// goroutine that the query runs on. Default: none.
+// OnProgress has a function called for each piece once it has been handed out and,
+// with [Chain.LogChunks], the loop's body has come to its end; on the goroutine that
+// the query runs on. Default: none.
 func OnProgress(report func(LogProgress)) LogsOption {
 	return func(o *logsOptions) { o.onProgress = report }
 }
@@ -101,7 +102,9 @@ func OnProgress(report func(LogProgress)) LogsOption {
 // failover of its own, and gives them in the order of the blocks (rule A9). A piece
 // that RPCs refuse as too large is cut: to the span that they name, else in half;
 // the smaller size is kept for the rest of the query. What each RPC took or refused
-// is remembered for later queries. From > to is an empty list.
+// is remembered for later queries. From > to is an empty list. Numbers beyond the
+// chain's head are asked for as they are; without [CheckHeads] an RPC that answers
+// for them with nothing is believed.
 //
 // "latest", and an absent bound, is asked for once, by eth_blockNumber. An answer
 // that is no block number or no list of logs is a *[MalformedResponseError]; one

@@ -1,9 +1,6 @@
 package rpcpool
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // spanMemory is what is known of the log ranges that one RPC takes (rule A9.5). It
 // is learned from the pieces of chunked queries and used for the next ones. The
@@ -52,20 +49,17 @@ func (m *spanMemory) refuse(span, named uint64, now time.Time) {
 	m.until = now.Add(spanMemoryFor)
 }
 
-// take notes that the RPC took a piece. One that it refused before, or a larger
-// one, it takes now: there are fewer results in it, or the limit has changed.
+// take notes that the RPC took a piece. Where it refused as many blocks a while ago,
+// there are fewer results in these: the refusal counts until it is old all the same,
+// for the next piece may be like the other one again.
 func (m *spanMemory) take(span uint64) {
 	if m.limit == 0 {
 		return
 	}
-	m.taken = max(m.taken, span)
-	m.limit = max(m.limit, span)
-	if span >= m.refused {
+	m.taken = max(m.taken, min(span, m.refused-1))
+	m.limit = max(m.limit, m.taken)
+	if span > m.named {
 		m.named = 0
-		m.refused = span
-		if span < math.MaxUint64 {
-			m.refused++
-		}
 	}
 }
 
@@ -80,3 +74,32 @@ func (m *spanMemory) grow() {
 		m.limit += gap / 2
 	}
 }
+
+// pieceSize gives the number of blocks to begin a query with.
+func (c *chainState) pieceSize(chunk uint64) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ring == nil {
+		return chunk
+	}
+	return c.ring.pieceSize(chunk, c.logNeeds(), time.Now())
+}
+
+// takenBelow gives the most blocks, fewer than a span that was refused, that an RPC
+// took a short while ago; 0 where none did.
+func (c *chainState) takenBelow(span uint64) (most uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ring == nil {
+		return 0
+	}
+	now, need := time.Now(), c.logNeeds()
+	for _, e := range c.ring.endpoints {
+		if m := &e.spans; m.taken < span && now.Before(m.until) && need.fits(&e.caps) && !e.health.cooling(now) {
+			most = max(most, m.taken)
+		}
+	}
+	return most
+}
+
+func (c *chainState) logNeeds() requirement { return requirement{logs: true, archive: c.archive} }

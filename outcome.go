@@ -2,10 +2,12 @@ package rpcpool
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/bomzrpc/rpcpool/internal/proxydial"
 )
@@ -29,6 +31,14 @@ type outcome struct {
 	// refusedTarget says that the proxy refused this RPC in a way that can be the
 	// RPC's doing (rule A5.1).
 	refusedTarget bool
+
+	// batch is what this outcome has in common with those of the requests that
+	// travelled with this one; nil where it travelled alone.
+	batch *batchBlame
+
+	// mayHaveRun says that the request may have had its effect and must not be
+	// repeated (rule C2).
+	mayHaveRun bool
 }
 
 func failed(verdict Verdict, report, detail string) outcome {
@@ -114,6 +124,10 @@ func judgeLink(f *linkError, httpProxy bool) outcome {
 }
 
 func judgeDial(e *proxydial.Error, httpProxy bool) outcome {
+	if exhausted(e) {
+		err := &HostError{Err: e}
+		return outcome{judgement: judgement{verdict: VerdictCaller}, err: err, detail: err.Error()}
+	}
 	for i := range dialRules {
 		rule := &dialRules[i]
 		if !rule.fits(e, httpProxy) {
@@ -132,6 +146,17 @@ func judgeDial(e *proxydial.Error, httpProxy bool) outcome {
 		return out
 	}
 	panic("rpcpool: no rule for a failed connection through a proxy") // the last rule fits everything
+}
+
+// exhausted tells whether it is this host that can't open another connection: its
+// files, ports or buffers are used up, which is no fault of the proxy's.
+func exhausted(e *proxydial.Error) bool {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(e, errno) {
+			return true
+		}
+	}
+	return false
 }
 
 // judgeTimeout says whose time ran out, where the dialer itself couldn't say.

@@ -92,7 +92,7 @@ func New(cfg Config) (*Pool, error) {
 	p.cacheLists = !static
 	p.checks.pool = p
 	p.reports.directory, p.reports.log, p.reports.secrets = p.directory, p.log, p.secrets
-	p.reports.start, p.reports.lifetime = p.start, p.delivering
+	p.reports.start, p.reports.lifetime, p.reports.call = p.start, p.delivering, p.callDirectory
 	return &Pool{p}, nil
 }
 

@@ -68,7 +68,7 @@ func (c *proxyChecks) join(p *proxy) *proxyCheck {
 func (c *proxyChecks) run(p *proxy, check *proxyCheck) {
 	check.dead = !c.carries(p) && c.pool.working.Err() == nil
 	if check.dead {
-		c.pool.proxies.bury(p, time.Now(), nil)
+		c.pool.proxies.bury(p, time.Now())
 	}
 	c.mu.Lock()
 	delete(c.running, p)
@@ -122,11 +122,7 @@ func (c *proxyChecks) findTargets(ctx context.Context) []*url.URL {
 func (c *proxyChecks) askTargets(ctx context.Context) (targets []*url.URL) {
 	ctx, cancel := context.WithTimeout(ctx, min(checkListTime, c.pool.timeout/2))
 	defer cancel()
-	var list *List
-	_ = callDirectory(func() (err error) {
-		list, err = c.pool.directory.RPCs(ctx, checkChain)
-		return err
-	})
+	list, _ := c.pool.askDirectory(ctx, checkChain)
 	if list == nil { // one that comes with an error is one from before
 		return nil
 	}

@@ -63,20 +63,26 @@ func (r *proxyRing) other(p *proxy, now time.Time) *proxy {
 // Where all are cooling it gives nil, and the one whose cooldown ends first is
 // the current one from then on (rule A4.2a).
 func (r *proxyRing) pick(i int, now time.Time) *proxy {
-	soonest, soonestEnd := -1, time.Time{}
 	for step := range r.proxies {
 		at := (i + step) % len(r.proxies)
-		_, until := r.proxies[at].health.standing()
-		if !now.Before(until) {
+		if !r.proxies[at].health.cooling(now) {
 			r.cur = at
 			return r.proxies[at]
 		}
-		if soonest < 0 || until.Before(soonestEnd) {
-			soonest, soonestEnd = at, until
+	}
+	r.cur = r.soonest()
+	return nil
+}
+
+// soonest gives the proxy whose cooldown ends first, of several the first listed.
+func (r *proxyRing) soonest() (first int) {
+	var end time.Time
+	for i, p := range r.proxies {
+		if _, until := p.health.standing(); i == 0 || until.Before(end) {
+			first, end = i, until
 		}
 	}
-	r.cur = soonest
-	return nil
+	return first
 }
 
 // firstBack is when the first of the cooling proxies may be used again; zero
@@ -94,23 +100,27 @@ func (r *proxyRing) firstBack(now time.Time) time.Time {
 	return first
 }
 
-// cool notes a failure of the proxy. The failure may be taken back (rule A5.1)
-// until it is settled.
-func (r *proxyRing) cool(p *proxy, now time.Time) *failure {
-	f := &failure{at: now}
+// refuse notes that the proxy refused an RPC in a way that can be the RPC's doing.
+// Where no other proxy is left, it is: this refusal and the RPC's earlier ones in
+// the call are taken back (rule A5.1). That is one step, so that no other call sees
+// all proxies cooling meanwhile.
+func (r *proxyRing) refuse(p *proxy, now time.Time, echo bool, earlier []proxyFailure) (f *failure, byAll bool) {
+	f = &failure{at: now, echo: echo}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p.health.record(f)
-	return f
-}
-
-// takeBack undoes failures of proxies, none of which were theirs.
-func (r *proxyRing) takeBack(failures []*failure) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, f := range failures {
-		f.undone = true
+	if !echo {
+		p.health.record(f)
 	}
+	for _, other := range r.proxies {
+		if !other.health.cooling(now) {
+			return f, false
+		}
+	}
+	p.health.undo(f)
+	for _, refusal := range earlier {
+		refusal.proxy.health.undo(refusal.failure)
+	}
+	return f, true
 }
 
 // settle makes the failure of a proxy final.
@@ -123,9 +133,10 @@ func (r *proxyRing) settle(p *proxy, f *failure) {
 // bury cools a proxy that is dead beyond doubt: every failed connection through
 // it, of whichever call, no longer stands.
 func (r *proxyRing) bury(p *proxy, now time.Time) {
-	f := r.cool(p, now)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.health.record(&failure{at: now, final: true})
 	p.deaths.Add(1)
-	r.settle(p, f)
 }
 
 // served resets the proxy after an answer came through it.

@@ -26,6 +26,7 @@ type reporter struct {
 	secrets   redact.Secrets
 	start     func(func()) bool // runs a goroutine of the pool
 	lifetime  context.Context   // ends when queued reports are given up
+	call      func(context.Context, func(context.Context) error) error
 
 	mu      sync.Mutex // protects what follows
 	queue   []Report
@@ -96,7 +97,7 @@ func (r *reporter) next() (Report, bool) {
 func (r *reporter) deliver(report Report) error {
 	ctx, cancel := context.WithTimeout(r.lifetime, poolTimeout)
 	defer cancel()
-	return callDirectory(func() error { return r.directory.Report(ctx, report) })
+	return r.call(ctx, func(ctx context.Context) error { return r.directory.Report(ctx, report) })
 }
 
 // shown is the text of a directory's error, which may quote the report or a URL.

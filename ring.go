@@ -117,11 +117,21 @@ func (e *endpoint) serves(method string, now time.Time) bool {
 }
 
 func (e *endpoint) markUnsupported(method string, now time.Time) {
-	if e.unsupported == nil {
-		e.unsupported = map[string]time.Time{}
+	if e.unsupported == nil || len(e.unsupported) >= maxMarks {
+		kept := map[string]time.Time{}
+		for known, until := range e.unsupported {
+			if now.Before(until) && len(kept) < maxMarks/2 {
+				kept[known] = until
+			}
+		}
+		e.unsupported = kept
 	}
 	e.unsupported[method] = now.Add(unsupportedFor)
 }
+
+// maxMarks bounds the methods that an RPC is marked for: a program that passes on
+// what others ask may be asked for any name.
+const maxMarks = 512
 
 // has tells whether the RPC isn't known to have dropped what a read is about.
 func (e *endpoint) has(read blockRead, now time.Time) bool {
@@ -146,28 +156,12 @@ func (e *endpoint) markPruned(read blockRead, now time.Time) {
 	e.pruned[read.kind] = pruned{block: read.block, until: now.Add(unsupportedFor)}
 }
 
-// blockRead is the block that a call reads from, where it names one by number.
-// State and history are dropped apart, so a mark on one doesn't hold for the other.
-type blockRead struct {
-	kind     string // "state" or the method itself
-	block    uint64
-	numbered bool
-}
-
-// blockReadOf gives what a call reads.
-func blockReadOf(method string, params []byte) blockRead {
-	if block, ok := stateBlock(method, params); ok {
-		return blockRead{kind: "state", block: block, numbered: true}
-	}
-	return blockRead{}
-}
-
 // wanted is what a walk looks for in the ring.
 type wanted struct {
 	method  string
 	need    requirement
 	read    blockRead
-	exclude map[*endpoint]bool // out for this call: they refused the range, or lack the block
+	exclude map[string]bool // URLs out for this call: they refused the range, or lack the block
 	logPieceNeeds
 }
 
@@ -187,7 +181,7 @@ func candidates(r *ring, cursor int, w wanted, now time.Time) []*endpoint {
 	for step := range r.endpoints {
 		e := r.endpoints[(cursor+step)%len(r.endpoints)]
 		switch {
-		case w.exclude[e],
+		case w.exclude[e.url],
 			!w.need.fits(&e.caps),
 			e.health.cooling(now),
 			!e.serves(w.method, now),

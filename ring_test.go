@@ -37,7 +37,7 @@ func TestCandidatesWrapFromTheCursorAndPassOver(t *testing.T) {
 	e := r.endpoints
 	e[0].markUnsupported("debug_x", at(0))
 	e[3].health.record(&failure{at: at(0)})
-	w := wanted{method: "debug_x", need: requirement{sendTx: true}, exclude: map[*endpoint]bool{e[5]: true}}
+	w := wanted{method: "debug_x", need: requirement{sendTx: true}, exclude: map[string]bool{e[5].url: true}}
 
 	require.Equal(t, []string{"r3", "r2"}, names(candidates(r, 2, w, at(1))))
 	w.method = "debug_y"
@@ -105,14 +105,19 @@ func TestRequirementOfOldState(t *testing.T) {
 		`["0xab",{"blockNumber":"latest"}]`:   ArchiveNone,
 		`["0xab","0x0000000000000000000001"]`: ArchiveRecent,
 	} {
-		need := requirementOf("eth_getBalance", []byte(params), ArchiveNone, head)
+		need := needOf("eth_getBalance", []byte(params), ArchiveNone, head)
 		require.Equal(t, archive, need.archive, params)
-		require.Equal(t, ArchiveNone, requirementOf("eth_getProof", []byte(params), ArchiveNone, head).archive, params)
-		require.Equal(t, ArchiveFull, requirementOf("eth_getBalance", []byte(params), ArchiveFull, head).archive, params)
+		require.Equal(t, ArchiveNone, needOf("eth_getProof", []byte(params), ArchiveNone, head).archive, params)
+		require.Equal(t, ArchiveFull, needOf("eth_getBalance", []byte(params), ArchiveFull, head).archive, params)
 	}
-	require.Equal(t, ArchiveRecent, requirementOf("eth_getStorageAt", []byte(`["0xab","0x7ff","0x1"]`), 0, head).archive)
-	require.Equal(t, ArchiveNone, requirementOf("eth_getStorageAt", []byte(`["0xab","0x1","latest"]`), 0, head).archive)
-	require.Equal(t, ArchiveNone, requirementOf("eth_getBalance", []byte(`["0xab","0x1"]`), 0, 0).archive, "no head known")
+	require.Equal(t, ArchiveRecent, needOf("eth_getStorageAt", []byte(`["0xab","0x7ff","0x1"]`), 0, head).archive)
+	require.Equal(t, ArchiveNone, needOf("eth_getStorageAt", []byte(`["0xab","0x1","latest"]`), 0, head).archive)
+	require.Equal(t, ArchiveNone, needOf("eth_getBalance", []byte(`["0xab","0x1"]`), 0, 0).archive, "no head known")
+}
+
+func needOf(method string, params []byte, archive Archive, head uint64) requirement {
+	s := shapeOf(method, params)
+	return s.need(archive, head)
 }
 
 const hash64 = "1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f"
@@ -132,11 +137,11 @@ func TestRequirementOfWideLogQueries(t *testing.T) {
 		`[{"fromBlock":"finalized","toBlock":"0x3e8"}]`:             false,
 		`[7]`: false, `[]`: false, `{}`: false,
 	} {
-		need := requirementOf("eth_getLogs", []byte(params), ArchiveNone, 2000)
+		need := needOf("eth_getLogs", []byte(params), ArchiveNone, 2000)
 		require.True(t, need.logs)
 		require.Equal(t, wide, need.preferWide, params)
 	}
-	require.False(t, requirementOf("eth_getLogs", []byte(`[{"fromBlock":"0x0"}]`), 0, 0).preferWide, "no head known")
+	require.False(t, needOf("eth_getLogs", []byte(`[{"fromBlock":"0x0"}]`), 0, 0).preferWide, "no head known")
 }
 
 // On a new list endpoints keep their state, those that left are forgotten, and bad

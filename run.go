@@ -64,18 +64,29 @@ func (*runRequest) method() string        { return "" }
 func (*runRequest) encodedParams() []byte { return nil }
 func (*runRequest) piece() logPieceNeeds  { return logPieceNeeds{} }
 
-// send calls the function once.
+// send calls the function; once more where a kept connection turned out to be dead,
+// with nothing received on it, which is nobody's failure (rule A5.3).
 func (r *runRequest) send(ctx context.Context, to target) outcome {
+	out, last := r.call(ctx, to)
+	if out.verdict == VerdictConnFail && last.failed != nil && last.failed.diedIdle() && ctx.Err() == nil {
+		to.proxy.links.dropIdle()
+		out, _ = r.call(ctx, to)
+	}
+	return out
+}
+
+func (r *runRequest) call(ctx context.Context, to target) (outcome, exchange) {
 	watch := &watchedTransport{ctx: ctx, proxy: to.proxy, base: to.endpoint.target, limit: r.pool.maxResponseBytes}
 	defer watch.retire()
 	err := r.fn(ctx, to.endpoint.url, &http.Client{
 		Transport:     watch,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	})
+	last := watch.lastExchange()
 	if err == nil {
-		return outcome{judgement: judgement{verdict: VerdictOK}}
+		return outcome{judgement: judgement{verdict: VerdictOK}}, last
 	}
-	return r.judge(ctx, to, watch.lastExchange(), err)
+	return r.judge(ctx, to, last, err), last
 }
 
 // judge says what the function's error means.
@@ -92,10 +103,10 @@ func (r *runRequest) judge(ctx context.Context, to target, last exchange, err er
 		return r.judgeHTTP(to, last, httpErr, err)
 	case last.failed != nil:
 		return judgeLink(last.failed, to.proxy.dial.AbsoluteForm())
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return failed(VerdictConnFail, reportTimeout, "the function didn't return in time")
 	case last.bodyErr != nil:
 		return brokenBody(ctx, last.bodyErr)
+	case last.response == nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return failed(VerdictConnFail, reportTimeout, "the function didn't return in time")
 	case last.tooLarge:
 		return failed(VerdictRPCFail, reportRPC, fmt.Sprintf("the answer is larger than %d bytes", r.pool.maxResponseBytes))
 	case last.response != nil && faultyStatus(last.response.StatusCode):
@@ -213,26 +224,15 @@ func (t *watchedTransport) refuse(req *http.Request, retired bool) error {
 	return nil
 }
 
-// repeatOf gives the way to repeat a request's body; nil where there is none.
+// repeatOf gives the way to repeat a request on a fresh connection; nil for one that
+// may have an effect: then the function is called again instead, see runRequest.send.
 func repeatOf(req *http.Request) func() io.ReadCloser {
-	switch {
-	case req.Body == nil || req.Body == http.NoBody:
-		return func() io.ReadCloser { return http.NoBody }
-	case req.GetBody == nil:
+	if (req.Method != "" && req.Method != http.MethodGet && req.Method != http.MethodHead) ||
+		(req.Body != nil && req.Body != http.NoBody) {
 		return nil
 	}
-	return func() io.ReadCloser {
-		body, err := req.GetBody()
-		if err != nil {
-			return io.NopCloser(errReader{err})
-		}
-		return body
-	}
+	return func() io.ReadCloser { return http.NoBody }
 }
-
-type errReader struct{ err error }
-
-func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
 // Error makes a linkError what the user's function gets from the client. It says
 // no more than may be shown.

@@ -1,0 +1,190 @@
+package rpcpool
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/bomzrpc/rpcpool/internal/jsonrpc"
+)
+
+// batchBlame is what the outcomes of one batch have in common: when it fails, the RPC
+// or the proxy failed once, however many requests it carried. The first request that
+// is acted upon brings the failure into the books, the others are its echo.
+type batchBlame struct{ rpc, proxy atomic.Bool }
+
+// echoesRPC tells whether another request has been held against the RPC.
+func (b *batchBlame) echoesRPC() bool { return b != nil && !b.rpc.CompareAndSwap(false, true) }
+
+// echoesProxy tells whether another request has been held against the proxy.
+func (b *batchBlame) echoesProxy() bool { return b != nil && !b.proxy.CompareAndSwap(false, true) }
+
+// exchange sends a group, as a batch where it is one, and gives what came of it for
+// each of its members.
+func (b *batchRun) exchange(g *batchGroup) []batchAnswer {
+	if !b.enter(b.posts) {
+		return g.all(callerGone())
+	}
+	defer func() { <-b.posts }()
+	if len(g.members) == 1 {
+		return g.all(b.sendOne(g))
+	}
+	answers, refused := b.post(g)
+	if refused {
+		answers = b.scout(g)
+	}
+	return answers
+}
+
+// sendOne sends the first of a group by itself.
+func (b *batchRun) sendOne(g *batchGroup) outcome {
+	ctx, cancel := b.within(g.allotted)
+	defer cancel()
+	return g.members[0].callRequest.send(ctx, g.to)
+}
+
+// all gives every member the same outcome. It counts once.
+func (g *batchGroup) all(out outcome) []batchAnswer {
+	if len(g.members) > 1 {
+		out.batch = &batchBlame{}
+	}
+	answers := make([]batchAnswer, len(g.members))
+	for i := range answers {
+		answers[i].out = out
+	}
+	return answers
+}
+
+// scout finds out what it means that an RPC refused a batch, or gave an answer that is
+// none: one request travels alone. If that fails too, the RPC is at fault and nobody
+// else need try. If not, it is batches that the RPC doesn't take: the others follow
+// one by one, and nobody is blamed.
+func (b *batchRun) scout(g *batchGroup) []batchAnswer {
+	out := b.sendOne(g)
+	switch out.verdict {
+	case VerdictOK, VerdictCaller, VerdictUnsupported, VerdictRange, VerdictNoState:
+	default:
+		return g.all(out)
+	}
+	if b.ctx.Err() == nil {
+		b.chain.markNoBatches(g.to.endpoint)
+	}
+	answers := make([]batchAnswer, len(g.members))
+	answers[0].out = out
+	for i := range answers[1:] {
+		answers[1+i].alone = true
+	}
+	return answers
+}
+
+// post sends a group as one JSON-RPC batch. refused tells that the RPC didn't take it
+// as one, whatever its words.
+func (b *batchRun) post(g *batchGroup) (answers []batchAnswer, refused bool) {
+	ctx, cancel := b.within(g.allotted)
+	defer cancel()
+	body := g.body()
+	to := g.to
+	res, linkFailed := to.proxy.links.roundTrip(newPost(ctx, to.endpoint.target, body), repeatBody(body))
+	if linkFailed != nil {
+		out := judgeLink(linkFailed, to.proxy.dial.AbsoluteForm())
+		out.detail = to.endpoint.secrets.Scrub(out.detail)
+		return g.all(out), false
+	}
+	defer res.Body.Close()
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		out := (&callRequest{pool: b.pool}).judgeStatus(to, res)
+		if refusesBatch(res.StatusCode, out.verdict) {
+			return nil, true
+		}
+		return g.all(out), false
+	}
+	whole, more, err := readLimited(res.Body, b.pool.maxResponseBytes)
+	if err != nil {
+		return g.all(brokenBody(ctx, err)), false
+	}
+	parts, err := jsonrpc.ParseBatchAnswer(whole)
+	if more || err != nil {
+		return nil, true
+	}
+	return g.judge(parts)
+}
+
+// refusesBatch tells whether a status other than 2xx may be about the batch rather
+// than about the RPC, its proxy or a limit. Servers that can't read an array say 400,
+// 500 and other things.
+func refusesBatch(status int, verdict Verdict) bool {
+	switch verdict {
+	case VerdictProxyFail, VerdictConnFail, VerdictIPBlocked:
+		return false
+	case VerdictRPCFail:
+		return status == http.StatusInternalServerError || status == http.StatusNotImplemented ||
+			status >= 400 && status <= 499 && status != http.StatusRequestTimeout
+	}
+	return true
+}
+
+func (g *batchGroup) body() []byte {
+	body := make([]byte, 0, g.bytes+len(g.members)+1)
+	for i, r := range g.members {
+		if i == 0 {
+			body = append(body, '[')
+		} else {
+			body = append(body, ',')
+		}
+		body = append(body, r.body...)
+	}
+	return append(body, ']')
+}
+
+// judge says what a batch's answer means for each member: what answers it by its id
+// is judged as an answer to it alone would be; none, or more than one, is the RPC's
+// fault; an error that is about the batch is nobody's, and the member travels alone.
+// Where no member has anything else, the batch as a whole was refused.
+func (g *batchGroup) judge(parts jsonrpc.Answers) (answers []batchAnswer, refused bool) {
+	blame := &batchBlame{}
+	answers = make([]batchAnswer, len(g.members))
+	refused = true
+	for i, r := range g.members {
+		out := &answers[i].out
+		switch own := parts.For(r.id); len(own) {
+		case 1:
+			*out = r.judgeBody(g.to, http.StatusOK, own[0])
+			if out.verdict != VerdictOK && isAboutBatch(out.err) {
+				answers[i] = batchAnswer{alone: true}
+				continue
+			}
+			refused = false
+		case 0:
+			*out = failed(VerdictRPCFail, reportRPC, "the answer to the batch lacks this request's")
+		default:
+			*out = failed(VerdictRPCFail, reportRPC, "the answer to the batch has several for this request")
+			refused = false
+		}
+		out.batch = blame
+	}
+	return answers, refused
+}
+
+// codeResponseTooLarge is what geth and its kin say to the requests of a batch for
+// which there is no room left in its answer.
+const codeResponseTooLarge = -32003
+
+// isAboutBatch tells whether an error answers the batch that a request was in rather
+// than the request. A revert whose words look like it costs no more than a second
+// request.
+func isAboutBatch(err error) bool {
+	rpcErr, ok := errors.AsType[*RPCError](err)
+	if !ok {
+		return false
+	}
+	text := strings.ToLower(rpcErr.Message)
+	return rpcErr.Code == jsonrpc.CodeNotRequest || strings.Contains(text, "batch") ||
+		rpcErr.Code == codeResponseTooLarge && strings.Contains(text, "response too large")
+}
+
+// markNoBatches has an RPC asked one by one for a while.
+func (c *chainState) markNoBatches(e *endpoint) {
+	c.mark(func(now time.Time) { e.markUnsupported(batches, now) })
+}
