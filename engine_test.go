@@ -2,6 +2,8 @@ package rpcpool_test
 
 import (
 	"context"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,4 +163,66 @@ func keptConnection(t *testing.T, w *rpcpooltest.World, url, proxyURL string) (*
 	synctest.Wait()
 	require.Equal(t, 1, w.Network.OpenConns(p.Addr()), "no connection is kept")
 	return chain, r
+}
+
+// What an RPC has dropped is remembered for every method that names its block by
+// number, for that kind of thing (table of rule A5).
+func TestPrunedMarksOfEveryKind(t *testing.T) {
+	const state, history = "required historical state unavailable (reexec=128)", "pruned history unavailable"
+	for method, c := range map[string]struct {
+		params  []any
+		message string
+	}{
+		"eth_getBalance":           {[]any{"0xab", "0x384"}, state},
+		"eth_getProof":             {[]any{"0xab", []any{}, "0x384"}, state},
+		"eth_estimateGas":          {[]any{map[string]any{}, "0x384"}, state},
+		"debug_traceBlockByNumber": {[]any{"0x384"}, state},
+		"eth_getBlockByNumber":     {[]any{"0x384", false}, history},
+		"eth_getLogs":              {[]any{map[string]any{"fromBlock": "0x384", "toBlock": "0x390"}}, history},
+	} {
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			w.Proxy("p1")
+			w.List("1", w.Node("r1", rpcpooltest.Error(-32000, c.message).Method(method)), w.Node("r2"))
+			chain := open(t, w).Chain("1")
+			for range 2 {
+				_, err := chain.Call(t.Context(), method, c.params...)
+				require.NoError(t, err)
+			}
+			require.Equal(t, []string{"r1 p1 " + method, "r2 p1 " + method, "r2 p1 " + method}, w.Requests())
+			_, err := chain.Call(t.Context(), "eth_blockNumber")
+			require.NoError(t, err)
+			require.Equal(t, "r1 p1 eth_blockNumber", w.Requests()[3])
+		})
+	}
+}
+
+// A failure that stands moves the cursor on from where it is once the undo of others
+// has put it back (rules A4.2, A7.3, A7.4).
+func TestCursorMovesOnFromWhereAnUndoPutIt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.SetKeepAlive(false)
+		p1 := w.Proxy("p1")
+		w.Proxy("p2")
+		r1 := w.Node("r1", rpcpooltest.Reset().Delay(time.Second).Times(1), rpcpooltest.Status(500).Delay(10*time.Second).Times(1))
+		w.List("1", r1, w.Node("r2", rpcpooltest.Hang().Times(1)), w.Node("r3"))
+		w.List("2", w.Node("s1"))
+		pool := open(t, w, func(c *rpcpool.Config) { c.ProxyCheckURL = w.Node("c1").URL() })
+		var calls sync.WaitGroup
+		for ref, after := range map[string]time.Duration{"1": 0, "1 ": 500 * time.Millisecond, "2": 5 * time.Second} {
+			calls.Go(func() {
+				time.Sleep(after)
+				if ref == "2" {
+					p1.Script(rpcpooltest.ProxyRefuse().Times(1)) // the other chain finds p1 dead
+				}
+				_, err := pool.Chain(strings.TrimSpace(ref)).Call(t.Context(), "eth_blockNumber")
+				require.NoError(t, err)
+			})
+		}
+		calls.Wait()
+		time.Sleep(90 * time.Second)
+		before := len(w.Requests())
+		_, err := pool.Chain("1").Call(t.Context(), "eth_blockNumber")
+		require.NoError(t, err)
+		require.Contains(t, w.Requests()[before], "r2 ")
+	})
 }

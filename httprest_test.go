@@ -224,6 +224,44 @@ func TestRESTReadsTheWords(t *testing.T) {
 	}
 }
 
+// A 4xx that blames the node is tried elsewhere and, if nobody does better, the SDK's;
+// that of a request with effects is the SDK's at once. A 5xx that blames the node is
+// nobody's answer.
+func TestRESTWordsThatBlameTheNode(t *testing.T) {
+	const busy = `{"code":-32005,"message":"daily request limit exceeded"}`
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		reply := rpcpooltest.Body(busy).WithStatus(400)
+		r1, r2 := restNode(w, "r1", reply), restNode(w, "r2", rpcpooltest.Body("good"))
+		w.List("1", r1, r2)
+		chain := open(t, w).Chain("1")
+		client := chain.HTTPClient(rpcpool.REST(nil))
+
+		res, err := ask(t, client, "POST", "/pay", "ten")
+		require.NoError(t, err)
+		require.Equal(t, busy, readAll(t, res))
+		require.Zero(t, chain.Stats()[0].FailuresInRow)
+
+		res, err = ask(t, client, "GET", "/x", "")
+		require.NoError(t, err)
+		require.Equal(t, "good", readAll(t, res))
+		require.Equal(t, 1, chain.Stats()[0].FailuresInRow)
+
+		r2.Script(reply)
+		res, err = ask(t, client, "GET", "/x", "")
+		require.NoError(t, err)
+		require.Equal(t, 400, res.StatusCode)
+		require.Equal(t, busy, readAll(t, res))
+
+		time.Sleep(15 * time.Minute)
+		r1.Script(reply.WithStatus(507))
+		r2.Script(reply.WithStatus(507))
+		_, err = ask(t, client, "GET", "/x", "")
+		var unhealthy *rpcpool.NoHealthyRPCError
+		require.ErrorAs(t, err, &unhealthy)
+	})
+}
+
 // A request that isn't GET or HEAD goes on only where it didn't reach the RPC, or was
 // refused before it ran. Else it may have had its effect: the error says so, and it
 // isn't sent again (rule C2).

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -81,4 +82,62 @@ func TestDirectoryWhoseReportPanics(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, pool.Close())
 	})
+}
+
+// A Directory that doesn't heed its context holds up neither calls, for longer than
+// the 10 s that a list may take, nor Close (rules A2.2, A8).
+func TestDirectoryThatHangs(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		free := make(chan struct{})
+		directory := &ownDirectory{rpcs: func() (*rpcpool.List, error) { <-free; return nil, errors.New("late") }}
+		pool := open(t, w, func(cfg *rpcpool.Config) { cfg.Directory = directory })
+		start := time.Now()
+		_, err := pool.Chain("1").Call(t.Context(), "eth_blockNumber")
+		var api *rpcpool.PoolAPIError
+		require.ErrorAs(t, err, &api)
+		require.Equal(t, 10*time.Second, time.Since(start))
+
+		interrupted := make(chan error)
+		go func() {
+			_, err := pool.Chain("2").Call(t.Context(), "eth_blockNumber")
+			interrupted <- err
+		}()
+		time.Sleep(time.Second)
+		start = time.Now()
+		require.NoError(t, pool.Close())
+		require.ErrorIs(t, <-interrupted, rpcpool.ErrClosed)
+		require.Zero(t, time.Since(start))
+		close(free)
+	})
+}
+
+// An RPC that leaves the list and returns within one call is the same RPC for it: it
+// isn't reported when it served, and reported once when it didn't (rule A8).
+func TestRPCThatLeavesTheListAndReturns(t *testing.T) {
+	for _, serves := range []bool{true, false} {
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			w.Proxy("p1")
+			fails := rpcpooltest.Status(500).Delay(8 * time.Second)
+			if serves {
+				fails = fails.Times(1)
+			}
+			r1, r2 := w.Node("r1", fails), w.Node("r2", rpcpooltest.Status(500).Delay(8*time.Second))
+			list := func(node *rpcpooltest.Node) rpcpooltest.PoolReply { return rpcpooltest.PoolList("eip155:1", node) }
+			w.Pool.Lists("1", list(r1).Times(1), list(r2).Times(1), list(r1))
+			pool := open(t, w, func(c *rpcpool.Config) { c.MaxRounds = 3 })
+			_, err := pool.Chain("1").Call(t.Context(), "eth_blockNumber")
+			require.Equal(t, serves, err == nil)
+			require.NoError(t, pool.Close())
+			var reported []string
+			for _, report := range w.Pool.Reports() {
+				reported = append(reported, report.URL)
+			}
+			want := []string{r2.URL()}
+			if !serves {
+				want = append(want, r1.URL())
+			}
+			require.ElementsMatch(t, want, reported)
+		})
+	}
 }

@@ -197,3 +197,58 @@ func TestRunPanicsAndNil(t *testing.T) {
 		require.Len(t, w.Pool.Reports(), 1)
 	})
 }
+
+// An error of the function's own after a complete answer is its own, however long it
+// took (rule A10).
+func TestRunOwnErrorAfterItsTime(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1"), w.Node("r2"))
+		own, calls := errors.New("mine"), 0
+		err := open(t, w).Chain("1").Run(t.Context(), func(_ context.Context, url string, client *http.Client) error {
+			calls++
+			res, err := client.Post(url, "application/json", strings.NewReader(blockNumberRequest))
+			require.NoError(t, err)
+			_, err = io.Copy(io.Discard, res.Body)
+			require.NoError(t, err)
+			require.NoError(t, res.Body.Close())
+			time.Sleep(20 * time.Second)
+			return own
+		})
+		require.Same(t, own, err)
+		require.Equal(t, 1, calls)
+	})
+}
+
+// A POST on a kept connection that turns out to be dead is nobody's failure: the
+// function is called once more, and nothing under it repeats the request (rules
+// A5.3, C3).
+func TestRunOnAnIdleConnectionThatDied(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.SetKeepAlive(true)
+		r := w.Node("r1")
+		w.List("1", r)
+		pool := open(t, w)
+		calls := 0
+		ask := func() error {
+			return pool.Chain("1").Run(t.Context(), func(_ context.Context, url string, client *http.Client) error {
+				calls++
+				res, err := client.Post(url, "application/json", strings.NewReader(blockNumberRequest))
+				if err != nil {
+					return err
+				}
+				defer res.Body.Close()
+				_, err = io.Copy(io.Discard, res.Body)
+				return err
+			})
+		}
+		require.NoError(t, ask())
+		r.Script(rpcpooltest.Reset().Times(1))
+		require.NoError(t, ask())
+		require.Equal(t, 3, calls)
+		require.Len(t, r.Requests(), 3)
+		require.NoError(t, pool.Close())
+		require.Empty(t, w.Pool.Reports())
+	})
+}

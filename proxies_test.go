@@ -1,0 +1,117 @@
+package rpcpool_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bomzrpc/rpcpool"
+	"github.com/bomzrpc/rpcpool/rpcpooltest"
+)
+
+// That this host can open no more connections is nobody's fault: the call says so,
+// and no proxy cools.
+func TestExhaustedHostBlamesNobody(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS} {
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			p := w.Proxy("p1")
+			w.List("1", w.Node("r1"))
+			full := true
+			pool := open(t, w, func(c *rpcpool.Config) {
+				c.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+					if full && addr == p.Addr() {
+						return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("socket", errno)}
+					}
+					return w.Network.DialContext(ctx, network, addr)
+				}
+			})
+			_, err := pool.Chain("1").Call(t.Context(), "eth_blockNumber")
+			var host *rpcpool.HostError
+			require.ErrorAs(t, err, &host)
+			require.ErrorIs(t, err, errno)
+			require.Contains(t, err.Error(), errno.Error())
+			full = false
+			_, err = pool.Chain("1").Call(t.Context(), "eth_blockNumber")
+			require.NoError(t, err, "a proxy cools for it")
+		})
+	}
+}
+
+// A socket that times out at the caller's own deadline says nothing of the proxy,
+// even where the context's timer fires a moment later (rule A6.2).
+func TestDialThatTimesOutAtTheCallersDeadline(t *testing.T) {
+	for range 100 {
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			p := w.Proxy("p1")
+			w.List("1", w.Node("r1"))
+			late := true
+			pool := open(t, w, func(c *rpcpool.Config) {
+				c.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+					if deadline, ok := ctx.Deadline(); ok && late && addr == p.Addr() {
+						time.Sleep(time.Until(deadline))
+						return nil, &net.OpError{Op: "dial", Net: network, Err: os.ErrDeadlineExceeded}
+					}
+					return w.Network.DialContext(ctx, network, addr)
+				}
+			})
+			chain := pool.Chain("1")
+			_, err := chain.Call(within(t, 100*time.Millisecond), "eth_blockNumber")
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			late = false
+			_, err = chain.Call(t.Context(), "eth_blockNumber")
+			require.NoError(t, err, "the proxy was blamed")
+		})
+	}
+}
+
+// Of several proxies whose cooldowns end together, the first of the list is the
+// current one next (rule A4.2a).
+func TestProxiesThatCameToCoolTogether(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		for i := range 3 {
+			w.Proxy(fmt.Sprintf("p%d", i+1), rpcpooltest.ProxyRefuse().Times(1))
+		}
+		w.List("1", w.Node("r1"))
+		chain := open(t, w).Chain("1")
+		_, err := chain.Call(t.Context(), "eth_blockNumber")
+		var proxies *rpcpool.ProxyError
+		require.ErrorAs(t, err, &proxies)
+		require.Equal(t, time.Now().Add(60*time.Second), proxies.RetryAt)
+		time.Sleep(61 * time.Second)
+		_, err = chain.Call(t.Context(), "eth_blockNumber")
+		require.NoError(t, err)
+		require.Equal(t, "r1 p1 eth_blockNumber", w.Requests()[3])
+	})
+}
+
+// While one chain's dead host name is refused by every proxy, calls on a healthy one
+// go on: at no moment do all proxies cool for it (rule A5.1).
+func TestDeadHostNameHarmsNoOtherCall(t *testing.T) {
+	for _, proxies := range []int{1, 2} {
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			for i := range proxies {
+				w.Proxy(fmt.Sprintf("p%d", i+1))
+			}
+			w.List("1", w.Node("r1", rpcpooltest.Unreachable().Code(1)), w.Node("r2"))
+			w.List("2", w.Node("s1"))
+			pool := open(t, w)
+			var calls sync.WaitGroup
+			for range 100 {
+				for _, ref := range []string{"1", "2", "2"} {
+					calls.Go(func() {
+						_, err := pool.Chain(ref).Call(t.Context(), "eth_blockNumber")
+						require.NoError(t, err, "chain %s, %d proxies", ref, proxies)
+					})
+				}
+			}
+			calls.Wait()
+		})
+	}
+}
