@@ -70,7 +70,10 @@ func (k *call) passOver(e *endpoint, out outcome) step {
 		}
 	case VerdictRange:
 		k.rangeRefusals++
-		k.named = max(k.named, out.suggestedSpan())
+		// A limit that a piece keeps is no hint for it, and must not hide another's.
+		if named := out.suggestedSpan(); k.want.span == 0 || named < k.want.span {
+			k.named = max(k.named, named)
+		}
 		if k.want.span > 0 {
 			k.chain.mark(func(now time.Time) { e.spans.refuse(k.want.span, out.suggestedSpan(), now) })
 		}

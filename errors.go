@@ -296,8 +296,8 @@ func (e *ConfigError) Error() string { return "rpcpool: " + e.Field + ": " + e.R
 func (*ConfigError) rpcPoolError() {}
 
 // RequestError says that a request can't be sent as it is: params that don't
-// marshal to JSON, no method, a log filter that contradicts itself. Nothing was
-// sent.
+// marshal to JSON, no method, a log filter that contradicts itself, more logs than
+// [MaxResults] allows.
 type RequestError struct {
 	// Method is the JSON-RPC method.
 	Method string

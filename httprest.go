@@ -222,7 +222,7 @@ func (r *restRequest) judge(to target, res *http.Response, body []byte) outcome 
 		out.verdict == VerdictRPCFail && !r.repeatable && !faultyStatus(status):
 		r.answer = response
 		return outcome{judgement: judgement{verdict: VerdictCaller}, err: out.err, detail: out.detail}
-	case words && (!faultyStatus(status) || out.verdict == VerdictNoState || out.verdict == VerdictUnsupported):
+	case words:
 		r.kept = response
 	}
 	return r.mayHaveRun(out, true)

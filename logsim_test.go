@@ -63,7 +63,7 @@ type logSimulation struct {
 func simulateLogs(t *testing.T, w *rpcpooltest.World, seed uint64) logCost {
 	random := rand.New(rand.NewPCG(seed, 4))
 	s := &logSimulation{t: t, random: random, chain: newLogChain(random), check: seed%2 == 0}
-	s.chunk = []uint64{300, 1000, 2500, 10_000}[random.IntN(4)]
+	s.chunk = []uint64{600, 1000, 3000, 10_000}[random.IntN(4)]
 	s.ring(w)
 	s.bot = open(t, w, func(cfg *rpcpool.Config) {
 		cfg.Timeout = 3 * time.Second
@@ -96,14 +96,13 @@ func (s *logSimulation) ring(w *rpcpooltest.World) {
 	var listed []any
 	for i := range max(good+1, 1+s.random.IntN(6)) {
 		n := &logNode{chain: s.chain, random: rand.New(rand.NewPCG(s.random.Uint64(), 1))}
-		n.maxSpan = []uint64{0, 100, 800, 1000, 2000, 10_000}[s.random.IntN(6)]
+		n.maxSpan = []uint64{0, 250, 800, 1000, 2000, 10_000}[s.random.IntN(6)]
 		n.maxResults = []int{0, 0, 300, 501, 1000}[s.random.IntN(5)]
 		wordings := [][]refusalWording{namedLimits, unnamedLimits, lyingLimits}[s.random.IntN(3)]
 		n.wording = wordings[s.random.IntN(len(wordings))]
-		switch {
-		case i == good:
+		if i == good {
 			n.faults = 0.01 * float64(s.random.IntN(2))
-		default:
+		} else {
 			n.faults = []float64{0, 0, 0.02, 0.2, 1}[s.random.IntN(5)]
 			if s.check {
 				n.behind = []uint64{0, 1, 20, 5000}[s.random.IntN(4)]
@@ -118,7 +117,7 @@ func (s *logSimulation) ring(w *rpcpooltest.World) {
 }
 
 // query reads the logs from *next on, resumes after errors, and leaves in *next the
-// block after the last that it covered.
+// block after the last that it covered. It sleeps, in the run's bubble.
 func (s *logSimulation) query(next *uint64, to any, concurrency int) logCost {
 	var cost logCost
 	options := []rpcpool.LogsOption{rpcpool.ChunkSize(s.chunk), rpcpool.Concurrency(concurrency)}
@@ -137,8 +136,7 @@ func (s *logSimulation) query(next *uint64, to any, concurrency int) logCost {
 		if err == nil {
 			return cost
 		}
-		var broken *rpcpool.LogsError
-		if errors.As(err, &broken) {
+		if broken, ok := errors.AsType[*rpcpool.LogsError](err); ok {
 			require.Equal(s.t, *next, broken.NextBlock, "the error names another block")
 		}
 		require.NotErrorAs(s.t, err, new(*rpcpool.RPCError))
@@ -158,7 +156,7 @@ func (s *logSimulation) part(next *uint64, to any, options []rpcpool.LogsOption)
 		require.Equal(s.t, *next, chunk.From)
 		require.GreaterOrEqual(s.t, chunk.To, chunk.From)
 		want := s.chain.between(chunk.From, chunk.To)
-		require.Len(s.t, chunk.Logs, len(want), "blocks %d to %d", chunk.From, chunk.To)
+		requireCount(s.t, len(want), chunk.Logs, "blocks %d to %d", chunk.From, chunk.To)
 		for i, log := range chunk.Logs {
 			if string(log) != want[i] {
 				require.Equal(s.t, want[i], string(log))

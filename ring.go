@@ -206,7 +206,7 @@ func (w *wanted) rank(e *endpoint, now time.Time) int {
 	if w.span > 0 && e.spans.believed(w.span, now) < w.span {
 		rank += refuses
 	}
-	if w.upTo > 0 && e.head.Load() < w.upTo {
+	if head := e.head.Load(); head > 0 && head < w.upTo {
 		rank += behind
 	}
 	if w.need.preferWide && !w.need.wide(&e.caps) {
@@ -223,7 +223,7 @@ func (w *wanted) rank(e *endpoint, now time.Time) int {
 func (r *ring) pieceSize(chunk uint64, need requirement, now time.Time) uint64 {
 	size := uint64(0)
 	for _, e := range r.endpoints {
-		if need.fits(&e.caps) && !e.health.cooling(now) {
+		if need.fits(&e.caps) && !e.health.cooling(now) && e.serves("eth_getLogs", now) {
 			e.spans.grow()
 			size = max(size, e.spans.believed(chunk, now))
 		}

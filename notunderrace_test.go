@@ -1,0 +1,5 @@
+//go:build !race
+
+package rpcpool_test
+
+const underRace = false
