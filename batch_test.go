@@ -177,9 +177,9 @@ func TestBatchRefusedByAnRPCThatTakesNone(t *testing.T) {
 		return func(rpcpooltest.Request) rpcpooltest.Reply { return r }
 	}
 	for name, refuse := range map[string]func(rpcpooltest.Request) rpcpooltest.Reply{
-		"one error":            reply(rpcpooltest.Body(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`)),
-		"one error, busy":      reply(rpcpooltest.Body(`{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"limit exceeded"}}`)),
-		"Besu's": reply(rpcpooltest.Body(`{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"Number of requests exceeds max batch size"}}`)),
+		"one error":       reply(rpcpooltest.Body(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`)),
+		"one error, busy": reply(rpcpooltest.Body(`{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"limit exceeded"}}`)),
+		"Besu's":          reply(rpcpooltest.Body(`{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"Number of requests exceeds max batch size"}}`)),
 		"dRPC's": reply(rpcpooltest.Body(`{"id":null,"error":{"code":31,"message":"Batch of more than 3 requests are not allowed on free tier"}}`).
 			WithStatus(500)),
 		"one result":           func(q rpcpooltest.Request) rpcpooltest.Reply { return rpcpooltest.Body(answerOf(batchIDs(q)[0], 0)) },

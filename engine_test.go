@@ -2,7 +2,6 @@ package rpcpool_test
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -208,13 +207,16 @@ func TestCursorMovesOnFromWhereAnUndoPutIt(t *testing.T) {
 		w.List("2", w.Node("s1"))
 		pool := open(t, w, func(c *rpcpool.Config) { c.ProxyCheckURL = w.Node("c1").URL() })
 		var calls sync.WaitGroup
-		for ref, after := range map[string]time.Duration{"1": 0, "1 ": 500 * time.Millisecond, "2": 5 * time.Second} {
+		for _, c := range []struct {
+			ref   string
+			after time.Duration
+		}{{"1", 0}, {"1", 500 * time.Millisecond}, {"2", 5 * time.Second}} {
 			calls.Go(func() {
-				time.Sleep(after)
-				if ref == "2" {
+				time.Sleep(c.after)
+				if c.ref == "2" {
 					p1.Script(rpcpooltest.ProxyRefuse().Times(1)) // the other chain finds p1 dead
 				}
-				_, err := pool.Chain(strings.TrimSpace(ref)).Call(t.Context(), "eth_blockNumber")
+				_, err := pool.Chain(c.ref).Call(t.Context(), "eth_blockNumber")
 				require.NoError(t, err)
 			})
 		}

@@ -166,8 +166,7 @@ func refused(err error) bool {
 // unreachable is the error where neither the pool nor the cache gave a list.
 func (c *chainState) unreachable(err error) error {
 	api := &PoolAPIError{Chain: c.ref}
-	var said *PoolAPIError
-	if errors.As(err, &said) {
+	if said, ok := errors.AsType[*PoolAPIError](err); ok {
 		api.StatusCode = said.StatusCode
 	}
 	api.Reason = "unreachable and no cache for this chain: " + c.shown(err)

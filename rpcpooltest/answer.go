@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 )
@@ -66,9 +67,7 @@ func (w *answer) header(reply Reply) http.Header {
 	if reply.page {
 		header.Set("Content-Type", "text/plain; charset=utf-8")
 	}
-	for name, values := range reply.header {
-		header[name] = values
-	}
+	maps.Copy(header, reply.header)
 	if w.closing || reply.act != answerIt {
 		header.Set("Connection", "close")
 	}

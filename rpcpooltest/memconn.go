@@ -88,11 +88,10 @@ func (c *memConn) SetWriteDeadline(t time.Time) error {
 
 // wrap gives errors the form that the net package gives them.
 func (c *memConn) wrap(op string, err error) error {
-	if err == nil || err == io.EOF {
+	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if _, ok := errors.AsType[syscall.Errno](err); ok {
 		err = os.NewSyscallError(op, err)
 	}
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}

@@ -123,14 +123,14 @@ func (n *Network) DialContext(ctx context.Context, network, addr string) (net.Co
 		n.pending[addr]--
 	}()
 
-	conn, err := n.dial(ctx, point, addr, fault)
+	conn, err := n.dial(ctx, point, fault)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: memAddr(addr), Err: err}
 	}
 	return n.count(conn, addr), nil
 }
 
-func (n *Network) dial(ctx context.Context, point *endpoint, addr string, fault Fault) (net.Conn, error) {
+func (n *Network) dial(ctx context.Context, point *endpoint, fault Fault) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

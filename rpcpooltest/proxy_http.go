@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -114,9 +115,7 @@ func (p *Proxy) pageBytes(r *http.Request, status int, header http.Header) []byt
 		"Content-Length": {strconv.Itoa(len(body))},
 		"Connection":     {"close"},
 	}
-	for name, values := range header {
-		full[name] = values
-	}
+	maps.Copy(full, header)
 	return append(head(proto, status, full), body...)
 }
 
@@ -164,6 +163,7 @@ func (p *Proxy) answerFrom(l *link, far net.Conn, r *http.Request) bool {
 		response, err := http.ReadResponse(br, r)
 		if err == nil {
 			_, err = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
 		}
 		if err != nil {
 			if !errors.Is(err, syscall.ECONNRESET) {

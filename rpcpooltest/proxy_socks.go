@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 )
 
@@ -258,12 +259,7 @@ func readToZero(br *bufio.Reader) (string, error) {
 func reply4(code int) []byte { return []byte{0, byte(code), 0, 0, 0, 0, 0, 0} }
 
 func contains(set []byte, b byte) bool {
-	for _, other := range set {
-		if other == b {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(set, b)
 }
 
 func orElse(value, otherwise int) int {

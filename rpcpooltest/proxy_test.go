@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -334,7 +333,7 @@ func TestProxyKillAndRevive(t *testing.T) {
 		require.NoError(t, err)
 		p.Kill()
 		_, err = conn.Read(make([]byte, 1))
-		assert.True(t, errors.Is(err, syscall.ECONNRESET), "%v", err)
+		assert.ErrorIs(t, err, syscall.ECONNRESET, "%v", err)
 		_ = conn.Close()
 		_, _, err = ask(socksClient(t, network, p, nil), "http://r1.test/")
 		assert.ErrorIs(t, err, syscall.ECONNREFUSED)

@@ -12,12 +12,10 @@ import (
 // passed on as a reset.
 func relay(l *link, far net.Conn) {
 	var wg sync.WaitGroup
-	wg.Add(1)
-	go func() {
-		defer wg.Done()
+	wg.Go(func() {
 		l.settle() // a watch may still hold the reader
 		carry(far, l.br, l.Conn, far)
-	}()
+	})
 	carry(l.Conn, far, far, l.Conn)
 	wg.Wait()
 	_ = far.Close()

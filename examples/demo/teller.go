@@ -58,7 +58,7 @@ func (t *teller) paragraph(colour string, column int, text string) {
 func wrap(text string, columns int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch {
 		case line == "":
 			line = word
