@@ -25,7 +25,8 @@ and disk when the pool is down.
 
 [Chain.Call] sends a JSON-RPC request, [Chain.GetLogsChunked] and [Chain.LogChunks]
 ask for logs over any range, and [Chain.Run] carries a function of your own round
-the ring, for REST APIs and other protocols.
+the ring, for REST APIs and other protocols. [Chain.HTTPClient] puts the ring under
+go-ethereum's client and other SDKs that take an *http.Client.
 
 # Errors
 

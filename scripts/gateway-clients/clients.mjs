@@ -192,11 +192,18 @@ async function plain(tally) {
       const result = (text) => text.slice(text.indexOf('"result":'));
       tally.is(method + ", bytes", result(through.text), result(directly.text));
     }
-    const unknown = await raw(gateway + "/31337", '{"jsonrpc":"2.0","id":1,"method":"eth_noSuchMethod","params":[]}');
+    tally.is("unknown method", await unknownMethod(), [200, -32601]);
     await pause(25); // the others want some of the machine, too
-    tally.is("unknown method", [unknown.status, JSON.parse(unknown.text).error?.code], [200, -32601]);
   });
 }
+
+// unknownMethod asks for what no RPC serves. It is asked first while all are well: an
+// RPC that is out might serve it, for all that the gateway knows.
+async function unknownMethod() {
+  const { status, text } = await raw(gateway + "/31337", '{"jsonrpc":"2.0","id":1,"method":"eth_noSuchMethod","params":[]}');
+  return [status, JSON.parse(text).error?.code];
+}
+await unknownMethod();
 
 async function version(name) {
   return JSON.parse(await readFile(new URL(`./node_modules/${name}/package.json`, import.meta.url))).version;
