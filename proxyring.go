@@ -1,6 +1,7 @@
 package rpcpool
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,7 +102,7 @@ func (r *proxyRing) firstBack(now time.Time) time.Time {
 }
 
 // refuse notes that the proxy refused an RPC in a way that can be the RPC's doing.
-// Where no other proxy is left, it is: this refusal and the RPC's earlier ones in
+// Where every other one cools or has refused the RPC in this call too, it is: this refusal and the RPC's earlier ones in
 // the call are taken back (rule A5.1). That is one step, so that no other call sees
 // all proxies cooling meanwhile.
 func (r *proxyRing) refuse(p *proxy, now time.Time, echo bool, earlier []proxyFailure) (f *failure, byAll bool) {
@@ -112,7 +113,10 @@ func (r *proxyRing) refuse(p *proxy, now time.Time, echo bool, earlier []proxyFa
 		p.health.record(f)
 	}
 	for _, other := range r.proxies {
-		if !other.health.cooling(now) {
+		// One that refused may not be cooling any more: other calls get answers
+		// through it.
+		refused := other == p || slices.ContainsFunc(earlier, func(e proxyFailure) bool { return e.proxy == other })
+		if !refused && !other.health.cooling(now) {
 			return f, false
 		}
 	}

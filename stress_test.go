@@ -246,7 +246,9 @@ func checkLibraryError(t *testing.T, ctx context.Context, err error) {
 	var own rpcpool.Error
 	assert.ErrorAs(t, err, &own, "%T", err)
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		assert.Error(t, ctx.Err(), "nobody ended this call: %v", err)
+		// The deadline is what counts: the context's own timer may fire a moment later.
+		deadline, has := ctx.Deadline()
+		assert.True(t, ctx.Err() != nil || has && !time.Now().Before(deadline), "nobody ended this call: %v", err)
 	}
 	assert.NotErrorIs(t, err, rpcpool.ErrClosed, "nobody closed the pool")
 }

@@ -36,7 +36,9 @@ ci() {
 	fi
 }
 
-command -v node >/dev/null && command -v npm >/dev/null || missing 'Node.js and npm are not installed (Debian: apt-get install nodejs npm)'
+if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+	missing 'Node.js and npm are not installed (Debian: apt-get install nodejs npm)'
+fi
 major=$(node -p 'process.versions.node.split(".")[0]')
 ((major >= 20)) || missing "Node.js $major is too old, the clients need 20 or later"
 [[ $(uname -s)/$(uname -m) == Linux/x86_64 ]] || missing 'anvil is pinned as a Linux x86-64 binary'

@@ -197,14 +197,11 @@ async function plain(tally) {
   });
 }
 
-// unknownMethod asks for what no RPC serves. It is asked first while all are well: an
-// RPC that is out might serve it, for all that the gateway knows.
+// unknownMethod asks for what no RPC serves, as all of them have said before.
 async function unknownMethod() {
   const { status, text } = await raw(gateway + "/31337", '{"jsonrpc":"2.0","id":1,"method":"eth_noSuchMethod","params":[]}');
   return [status, JSON.parse(text).error?.code];
 }
-await unknownMethod();
-
 async function version(name) {
   return JSON.parse(await readFile(new URL(`./node_modules/${name}/package.json`, import.meta.url))).version;
 }
