@@ -121,7 +121,7 @@ func (l *links) dialTunnel(ctx context.Context, _, addr string) (net.Conn, error
 	if err != nil {
 		return nil, err
 	}
-	return l.track(conn)
+	return l.track(ctx, conn)
 }
 
 func (l *links) dialProxy(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -131,7 +131,7 @@ func (l *links) dialProxy(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.track(conn)
+	return l.track(ctx, conn)
 }
 
 // dialTLS does the RPC's TLS handshake here instead of in net/http, which would
@@ -157,7 +157,7 @@ func (l *links) dialTLS(ctx context.Context, addr string, config *tls.Config) (n
 		return nil, err
 	}
 	attempt.SetPhase(proxydial.PhaseReady)
-	return l.track(secured)
+	return l.track(ctx, secured)
 }
 
 // bind gives a context that ends with the attempt, which net/http hides from its
@@ -169,14 +169,19 @@ func (l *links) bind(ctx context.Context) (bound context.Context, release func()
 	return ctx, func() { stopPool(); stopAttempt(); cancel() }
 }
 
-// linkConn is a connection that Close of the pool can find.
+// linkConn is a connection that Close of the pool can find. Until something is
+// written on it, it belongs to the attempt that dialled it and ends with that:
+// net/http would keep one that came too late, and it would outlive its attempt.
 type linkConn struct {
 	net.Conn
 	links *links
 	once  sync.Once
+
+	used    atomic.Bool
+	forsake func() bool // undoes the hold of the attempt
 }
 
-func (l *links) track(conn net.Conn) (net.Conn, error) {
+func (l *links) track(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	tracked := &linkConn{Conn: conn, links: l}
 	l.mu.Lock()
 	closed := l.closed
@@ -188,10 +193,29 @@ func (l *links) track(conn net.Conn) (net.Conn, error) {
 		_ = conn.Close()
 		return nil, ErrClosed
 	}
+	tracked.forsake = context.AfterFunc(proxydial.AttemptFrom(ctx).Context(), func() {
+		if !tracked.used.Load() {
+			_ = tracked.end()
+		}
+	})
 	return tracked, nil
 }
 
+func (c *linkConn) Write(b []byte) (int, error) {
+	if !c.used.Load() {
+		c.used.Store(true)
+		c.forsake()
+	}
+	return c.Conn.Write(b)
+}
+
 func (c *linkConn) Close() error {
+	c.forsake()
+	return c.end()
+}
+
+// end closes the connection. It leaves forsake alone, which may not be set yet.
+func (c *linkConn) end() error {
 	c.once.Do(func() {
 		c.links.mu.Lock()
 		delete(c.links.open, c)
@@ -210,7 +234,7 @@ func (l *links) close() {
 	}
 	l.mu.Unlock()
 	for _, conn := range open {
-		_ = conn.Close()
+		_ = conn.end()
 	}
 	for _, t := range []*http.Transport{l.tunnel, l.forward, l.freshTunnel, l.freshForward} {
 		if t != nil {
