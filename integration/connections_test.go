@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -129,7 +128,7 @@ func TestCancelledCallEndsAtOnce(t *testing.T) {
 				b := newBed(t, []string{proxy.url()}, map[string][]string{"1": {url}})
 				begun := time.Now()
 				_, err := b.ChainID(1).Call(ctx, "eth_blockNumber")
-				assert.True(t, errors.Is(err, context.Canceled), "%v", err)
+				assert.ErrorIs(t, err, context.Canceled)
 				assert.Less(t, time.Since(begun), timeout/2)
 				assert.Empty(t, b.complaints())
 			})

@@ -39,7 +39,10 @@ func run(m *testing.M) int {
 		}
 	}
 	for _, name := range hostileVariables {
-		os.Setenv(name, tattletale.url())
+		if err := os.Setenv(name, tattletale.url()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	}
 	code := m.Run()
 	for _, broken := range suiteWide() {
@@ -61,7 +64,7 @@ func suiteWide() (broken []string) {
 	if !clientResolver.wasAsked(poolHost) {
 		broken = append(broken, "this host doesn't ask the test's resolver, so it can't tell who looks names up")
 	}
-	obeyed, err := http.ProxyFromEnvironment(httptest.NewRequest(http.MethodGet, "http://"+poolHost, nil))
+	obeyed, err := http.ProxyFromEnvironment(httptest.NewRequest(http.MethodGet, "http://"+poolHost, http.NoBody))
 	if err != nil || obeyed == nil || obeyed.String() != tattletale.url() {
 		broken = append(broken, "the environment's proxy isn't the one that the test watches")
 	}

@@ -137,8 +137,8 @@ func requireProxyError(t *testing.T, err error) []rpcpool.Attempt {
 	require.ErrorAs(t, err, &proxyError)
 	assert.NotZero(t, proxyError.RetryAt)
 	for _, attempt := range proxyError.Attempts {
-		assert.NotContains(t, fmt.Sprint(attempt), "wrong@")
-		assert.NotContains(t, fmt.Sprint(attempt), "proxypass")
+		assert.NotContains(t, attempt.String(), "wrong@")
+		assert.NotContains(t, attempt.String(), "proxypass")
 	}
 	return proxyError.Attempts
 }

@@ -114,7 +114,7 @@ func TestSendRawTransactionTwiceIsSuccess(t *testing.T) {
 				// Rule A6.2: another transaction with the same nonce and price is the
 				// caller's fault, which no second RPC would heal.
 				rival, _ := signedTx(t, c.node.ref(), "rival")
-				requireSameError(t, c.node, chain, "eth_sendRawTransaction", rival)
+				_ = requireSameError(t, c.node, chain, "eth_sendRawTransaction", rival)
 			}
 			assert.Empty(t, b.complaints())
 		})
@@ -131,7 +131,7 @@ func TestSendRawTransactionFaultsAreTheCallers(t *testing.T) {
 			b, chain := node.withSecond(t)
 			node.fund(t)
 			poor, _ := signedTx(t, node.ref(), "poor")
-			requireSameError(t, node, chain, "eth_sendRawTransaction", poor)
+			_ = requireSameError(t, node, chain, "eth_sendRawTransaction", poor)
 
 			first, hash := signedTx(t, node.ref(), "first")
 			result, err := rpcpool.CallAs[string](bounded(t), chain, "eth_sendRawTransaction", first)
@@ -142,7 +142,7 @@ func TestSendRawTransactionFaultsAreTheCallers(t *testing.T) {
 			require.Eventually(t, func() bool {
 				return bytes.Contains(bytes.ToLower(node.ask(t, "eth_sendRawTransaction", first).Error), []byte("nonce"))
 			}, 10*time.Second, 20*time.Millisecond)
-			requireSameError(t, node, chain, "eth_sendRawTransaction", first)
+			_ = requireSameError(t, node, chain, "eth_sendRawTransaction", first)
 			assert.Empty(t, b.complaints())
 		})
 	}
