@@ -186,17 +186,18 @@ func (c *chainState) served(e *endpoint, span uint64) {
 }
 
 // restoreCursor puts the cursor back where it stood before the first step whose
-// cause no longer stands (rule A7.3). The caller holds c.mu.
+// cause no longer stands, and whose RPC is still listed (rule A7.3). The caller holds
+// c.mu.
 func (c *chainState) restoreCursor() {
 	for i, move := range c.moves {
 		if move.cause.stands() {
 			continue
 		}
-		if move.from.pos >= 0 {
-			c.cursor = move.from.pos
+		if at := c.ring.position(move.from.url); at >= 0 {
+			c.cursor = at
+			c.moves = c.moves[:i]
+			return
 		}
-		c.moves = c.moves[:i]
-		return
 	}
 }
 

@@ -102,9 +102,9 @@ func (r *proxyRing) firstBack(now time.Time) time.Time {
 }
 
 // refuse notes that the proxy refused an RPC in a way that can be the RPC's doing.
-// Where every other one cools or has refused the RPC in this call too, it is: this refusal and the RPC's earlier ones in
-// the call are taken back (rule A5.1). That is one step, so that no other call sees
-// all proxies cooling meanwhile.
+// Where every other one cools, or has refused the RPC in this call too, it is: this
+// refusal and the RPC's earlier ones in the call are taken back (rule A5.1). That is
+// one step, so that no other call sees all proxies cooling meanwhile.
 func (r *proxyRing) refuse(p *proxy, now time.Time, echo bool, earlier []proxyFailure) (f *failure, byAll bool) {
 	f = &failure{at: now, echo: echo}
 	r.mu.Lock()

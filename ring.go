@@ -234,6 +234,14 @@ func (r *ring) pieceSize(chunk uint64, need requirement, now time.Time) uint64 {
 	return size
 }
 
+// position gives the place of a URL in the list; -1 where it isn't listed.
+func (r *ring) position(url string) int {
+	if r == nil {
+		return -1
+	}
+	return slices.IndexFunc(r.endpoints, func(e *endpoint) bool { return e.url == url })
+}
+
 // capable tells whether any RPC of the ring has what is needed.
 func (r *ring) capable(need requirement) bool {
 	for _, e := range r.endpoints {
