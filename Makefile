@@ -80,6 +80,7 @@ docs-check: ## Fails where a link between the docs is broken, or a generated pag
 .PHONY: integration
 integration: ## Runs the tests against real nodes and proxies on this machine.
 	scripts/integration/run.sh
+	integration/sdk/run.sh
 
 .PHONY: demo
 demo: ## Tells a story of failing RPCs and proxies, on loopback, in under 15 seconds.

@@ -2,8 +2,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,7 +23,7 @@ import (
 func TestDemo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		require.NoError(t, run(t.Context(), true, "", &out))
+		require.NoError(t, run(t.Context(), options{demo: true}, &out))
 		assert.Equal(t, `by function: chain 4 is at block 333
 by client: account 0x1 has sent 7 transactions
 by client: sent a transaction, it has version 1005
@@ -33,7 +36,25 @@ http://good.test/***: asked 5 times, answered 5 times
 
 // Without a world or a chain the program says what it lacks.
 func TestUsage(t *testing.T) {
-	assert.ErrorContains(t, run(t.Context(), false, "", nil), "-chain")
+	assert.ErrorContains(t, run(t.Context(), options{}, nil), "-chain")
+}
+
+// With proxies and a list of the user's own the program reads, and sends nothing.
+func TestReadingWithAListOfOnesOwn(t *testing.T) {
+	world := rpcpooltest.NewWorld(rpcpooltest.NewLoopbackNetwork())
+	t.Cleanup(func() { world.Close() })
+	proxy := world.ProxyAt("proxy", "socks5://user:word@proxy.test:1080")
+	node := world.Node("good", rpcpooltest.Handle(newFullnode().answer))
+	node.AllowREST()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv(envProxies, "socks5://user:word@"+world.Network.RealAddr(proxy.Addr()))
+	file := filepath.Join(t.TempDir(), "rpcpool.json")
+	list := fmt.Sprintf(`{"chain": {"key": %q}, "rpcs": [{"url": %q}]}`, demoChain, node.URL())
+	require.NoError(t, os.WriteFile(file, []byte(list), 0o600))
+
+	var out strings.Builder
+	require.NoError(t, run(t.Context(), options{chain: demoChain, file: file}, &out))
+	assert.Equal(t, "by function: chain 4 is at block 333\nby client: account 0x1 has sent 7 transactions\n", out.String())
 }
 
 // newRing gives a pool's handle on a ring of REST nodes.
@@ -122,11 +143,11 @@ func TestRefusalComesThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ring := newRing(t, func(w *rpcpooltest.World) []*rpcpooltest.Node {
 			return []*rpcpooltest.Node{w.Node("node", rpcpooltest.Body(
-				`{"message":"Account not found by Address(0x1) and Ledger version(5)","error_code":"account_not_found","vm_error_code":null}`).WithStatus(404))}
+				`{"message":"Account not found by Address(0x5) and Ledger version(5)","error_code":"account_not_found","vm_error_code":null}`).WithStatus(404))}
 		})
-		_, err := connect(ring).account(t.Context(), "0x1")
-		assert.EqualError(t, err, "GET http://ring/v1/accounts/0x1: 404 Not Found: "+
-			"Account not found by Address(0x1) and Ledger version(5) (account_not_found)")
+		_, err := connect(ring).account(t.Context(), "0x5")
+		assert.EqualError(t, err, "GET http://ring/v1/accounts/0x5: 404 Not Found: "+
+			"Account not found by Address(0x5) and Ledger version(5) (account_not_found)")
 	})
 }
 

@@ -11,11 +11,13 @@
 //	go run . -demo
 //
 // in a world of its own, with RPCs that answer as Aptos' do, of which two out of
-// three fail; nothing leaves the machine. With a pool and proxies it only reads:
+// three fail; nothing leaves the machine. With proxies, and a pool or
+// a list of your own, it only reads:
 //
 //	export RPC_POOL_URL=https://pool.example.org RPC_POOL_API_KEY=…
 //	export RPCPOOL_PROXIES=socks5://user:password@proxy-a.example.com:1080
 //	go run . -chain aptos:mainnet
+//	go run . -chain aptos:mainnet -file rpcpool.json
 package main
 
 import (
@@ -37,12 +39,20 @@ import (
 // read by the library.
 const envProxies = "RPCPOOL_PROXIES"
 
+// options are the flags.
+type options struct {
+	demo        bool
+	chain, file string
+}
+
 func main() {
-	demo := flag.Bool("demo", false, "run in a world of its own, in this process")
-	chain := flag.String("chain", "", "chain key, such as aptos:mainnet")
+	var opts options
+	flag.BoolVar(&opts.demo, "demo", false, "run in a world of its own, in this process")
+	flag.StringVar(&opts.chain, "chain", "", "chain key, such as aptos:mainnet")
+	flag.StringVar(&opts.file, "file", "", "a list of RPCs of your own, such as ../rpcpool.json, instead of the pool API")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *demo, *chain, os.Stdout)
+	err := run(ctx, opts, os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "rest:", err)
@@ -50,19 +60,35 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, demo bool, ref string, out io.Writer) error {
+func run(ctx context.Context, opts options, out io.Writer) error {
 	switch {
-	case demo:
+	case opts.demo:
 		return runDemo(ctx, out)
-	case ref == "":
+	case opts.chain == "":
 		return errors.New("give -demo, or a chain: -chain aptos:mainnet")
 	}
-	pool, err := rpcpool.New(rpcpool.Config{Proxies: strings.Split(os.Getenv(envProxies), ",")})
+	pool, err := openPool(opts.file)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	return runBot(ctx, pool.Chain(ref), nil, out)
+	return runBot(ctx, pool.Chain(opts.chain), nil, out)
+}
+
+// openPool makes a pool of the environment's proxies. The lists are the file's, where
+// there is one, else the pool API's.
+func openPool(file string) (*rpcpool.Pool, error) {
+	config := rpcpool.Config{
+		Proxies: strings.FieldsFunc(os.Getenv(envProxies), func(r rune) bool { return r == ',' }),
+	}
+	if file != "" {
+		lists, err := rpcpool.ReadStaticDirectory(file)
+		if err != nil {
+			return nil, err
+		}
+		config.Directory = lists
+	}
+	return rpcpool.New(config)
 }
 
 // runBot reads by function and by client; with a signed transaction it sends that, too.

@@ -21,19 +21,19 @@ type call struct {
 // read is a call that asks about the history.
 func (h *history) read(dice *rand.Rand) call {
 	number := dice.Uint64N(h.head + 1)
-	big := new(big.Int).SetUint64(number)
+	at := new(big.Int).SetUint64(number)
 	block := h.blocks[number]
 	tx := h.txs[dice.IntN(len(h.txs))]
 	account := h.accounts[dice.IntN(len(h.accounts))]
 	switch kind := dice.IntN(20); kind {
 	case 0:
-		return call{fmt.Sprint("chain id"), func(ctx context.Context, c *ethclient.Client) error { return second(c.ChainID(ctx)) }}
+		return call{"chain id", func(ctx context.Context, c *ethclient.Client) error { return second(c.ChainID(ctx)) }}
 	case 1, 2:
-		return call{fmt.Sprint("block ", number), func(ctx context.Context, c *ethclient.Client) error { return second(c.BlockByNumber(ctx, big)) }}
+		return call{fmt.Sprint("block ", number), func(ctx context.Context, c *ethclient.Client) error { return second(c.BlockByNumber(ctx, at)) }}
 	case 3:
 		return call{fmt.Sprint("block ", block), func(ctx context.Context, c *ethclient.Client) error { return second(c.BlockByHash(ctx, block)) }}
 	case 4:
-		return call{fmt.Sprint("header ", number), func(ctx context.Context, c *ethclient.Client) error { return second(c.HeaderByNumber(ctx, big)) }}
+		return call{fmt.Sprint("header ", number), func(ctx context.Context, c *ethclient.Client) error { return second(c.HeaderByNumber(ctx, at)) }}
 	case 5, 6, 7:
 		return call{fmt.Sprint("receipt ", tx), func(ctx context.Context, c *ethclient.Client) error { return second(c.TransactionReceipt(ctx, tx)) }}
 	case 8:
@@ -48,12 +48,12 @@ func (h *history) read(dice *rand.Rand) call {
 	case 10, 11, 12:
 		return h.contractCall(dice, number)
 	case 13:
-		return call{fmt.Sprint("balance ", account, number), func(ctx context.Context, c *ethclient.Client) error { return second(c.BalanceAt(ctx, account, big)) }}
+		return call{fmt.Sprint("balance ", account, number), func(ctx context.Context, c *ethclient.Client) error { return second(c.BalanceAt(ctx, account, at)) }}
 	case 14:
-		return call{fmt.Sprint("nonce ", account, number), func(ctx context.Context, c *ethclient.Client) error { return second(c.NonceAt(ctx, account, big)) }}
+		return call{fmt.Sprint("nonce ", account, number), func(ctx context.Context, c *ethclient.Client) error { return second(c.NonceAt(ctx, account, at)) }}
 	case 15:
 		return call{fmt.Sprint("storage ", number), func(ctx context.Context, c *ethclient.Client) error {
-			return second(c.StorageAt(ctx, h.contract, common.Hash{}, big))
+			return second(c.StorageAt(ctx, h.contract, common.Hash{}, at))
 		}}
 	case 16, 17:
 		return h.logs(dice)

@@ -1,5 +1,5 @@
 // Package sdk has the tests of go-ethereum's ethclient on the ring, against real
-// nodes: thousands of mixed calls, through real proxies on loopback, over RPCs of
+// nodes: thousands of mixed calls, through SOCKS and HTTP proxies on loopback, over RPCs of
 // which two of five fail at random, and every answer is compared byte by byte with
 // what the node says directly.
 //

@@ -70,8 +70,8 @@ func makeHistory(t *testing.T, n *realNode, direct *ethclient.Client, payTo []co
 		h.txs = append(h.txs, tx.Hash())
 	}
 	mined := func() {
-		n.mine()
 		require.Eventually(t, func() bool {
+			n.mine() // once isn't always enough: a transaction may be in the pool, but not ready yet
 			receipt, err := direct.TransactionReceipt(ctx, h.txs[len(h.txs)-1])
 			return err == nil && receipt.Status == types.ReceiptStatusSuccessful
 		}, 20*time.Second, 5*time.Millisecond, "a transaction of the history isn't mined")

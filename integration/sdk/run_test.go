@@ -102,6 +102,9 @@ func runMixedCalls(t *testing.T, n *realNode) {
 	require.NoError(t, r.pool.Close())
 	assert.Zero(t, r.world.Network.OpenConns(), "connections stay open after Close")
 	injected := requireAllFaults(t, r.rpcs[:2], *calls/1000)
+	if t.Failed() {
+		return
+	}
 	s := r.totals
 	remarks.add(fmt.Sprintf("%s: %d calls (%d HTTP requests) in %v, no answer lost or changed; of %d attempts %d failed "+
 		"(transport %d, protocol %d, rate limit %d)%s; %d sends were answered \"nonce too low\" as their first copy was mined already",
@@ -210,6 +213,7 @@ func (r *mixedRun) compare(ctx context.Context, t *testing.T, client *ethclient.
 		own.err = c.do(directCtx, r.direct)
 		own.answers = direct.answers
 	})
+	assert.NotEmpty(t, own.answers, c.name)
 	assert.Equal(t, own.answers, ring.answers, c.name)
 	assert.Equal(t, fmt.Sprint(own.err), fmt.Sprint(ringErr), c.name)
 	ringData, ringReverted := ethclient.RevertErrorData(ringErr)
@@ -232,6 +236,7 @@ func (r *mixedRun) send(ctx context.Context, t *testing.T, client *ethclient.Cli
 		if err == nil && receipt.TxHash == tx.Hash() {
 			break
 		}
+		r.node.mine()
 		pause(ctx.Done(), 10*time.Millisecond)
 	}
 	r.compare(ctx, t, client, call{name, func(ctx context.Context, c *ethclient.Client) error {
