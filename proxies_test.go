@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -23,10 +24,11 @@ func TestExhaustedHostBlamesNobody(t *testing.T) {
 		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 			p := w.Proxy("p1")
 			w.List("1", w.Node("r1"))
-			full := true
+			var full atomic.Bool
+			full.Store(true)
 			pool := open(t, w, func(c *rpcpool.Config) {
 				c.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-					if full && addr == p.Addr() {
+					if full.Load() && addr == p.Addr() {
 						return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("socket", errno)}
 					}
 					return w.Network.DialContext(ctx, network, addr)
@@ -37,7 +39,7 @@ func TestExhaustedHostBlamesNobody(t *testing.T) {
 			require.ErrorAs(t, err, &host)
 			require.ErrorIs(t, err, errno)
 			require.Contains(t, err.Error(), errno.Error())
-			full = false
+			full.Store(false)
 			_, err = pool.Chain("1").Call(t.Context(), "eth_blockNumber")
 			require.NoError(t, err, "a proxy cools for it")
 		})
@@ -51,10 +53,11 @@ func TestDialThatTimesOutAtTheCallersDeadline(t *testing.T) {
 		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 			p := w.Proxy("p1")
 			w.List("1", w.Node("r1"))
-			late := true
+			var late atomic.Bool
+			late.Store(true)
 			pool := open(t, w, func(c *rpcpool.Config) {
 				c.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-					if deadline, ok := ctx.Deadline(); ok && late && addr == p.Addr() {
+					if deadline, ok := ctx.Deadline(); ok && late.Load() && addr == p.Addr() {
 						time.Sleep(time.Until(deadline))
 						return nil, &net.OpError{Op: "dial", Net: network, Err: os.ErrDeadlineExceeded}
 					}
@@ -64,7 +67,7 @@ func TestDialThatTimesOutAtTheCallersDeadline(t *testing.T) {
 			chain := pool.Chain("1")
 			_, err := chain.Call(within(t, 100*time.Millisecond), "eth_blockNumber")
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			late = false
+			late.Store(false)
 			_, err = chain.Call(t.Context(), "eth_blockNumber")
 			require.NoError(t, err, "the proxy was blamed")
 		})

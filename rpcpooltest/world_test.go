@@ -130,7 +130,9 @@ func TestWorldUnderManyCalls(t *testing.T) {
 		for _, e := range world.Network.Exchanges() {
 			served[e.Node+e.Proxy] = served[e.Node+e.Proxy] || e.Method != ""
 		}
-		assert.True(t, served["r1p2"] && served["r2p2"] && served["r3p2"], "%v", served)
+		// r2 may be cooling by the time that p2 is in use: which of its calls are
+		// reset together is left to chance.
+		assert.True(t, served["r1p2"] && served["r3p2"], "%v", served)
 		require.NoError(t, pool.Close())
 		synctest.Wait()
 		assert.Zero(t, world.Network.OpenConns())
