@@ -82,6 +82,11 @@ integration: ## Runs the tests against real nodes and proxies on this machine.
 	scripts/integration/run.sh
 	integration/sdk/run.sh
 
+.PHONY: gateway
+gateway: ## Tries the gateway with clients from npm, and its page in a browser.
+	scripts/gateway-clients.sh
+	scripts/browser.sh
+
 .PHONY: demo
 demo: ## Tells a story of failing RPCs and proxies, on loopback, in under 15 seconds.
 	go run ./examples/demo
