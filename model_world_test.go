@@ -197,12 +197,14 @@ func (s *modelScenario) randomDoing(name string) modelDoing {
 	doing := modelDoing{via: pick(r, s.proxies...), does: pickOften(r, modelActs, often)}
 	doing.not = doing.does
 	answers := modelActs[0]
-	switch {
-	case name == modelCheckTarget && r.IntN(2) == 0:
+	if name == modelCheckTarget && r.IntN(2) == 0 {
 		doing.does, doing.not = answers, answers
-	case r.IntN(4) == 0:
+		return doing
+	}
+	switch r.IntN(16) {
+	case 0, 1, 2, 3:
 		doing.not = pickOften(r, modelActs, often)
-	case r.IntN(4) == 0:
+	case 4, 5, 6:
 		doing.not = answers
 	}
 	return doing
