@@ -1,6 +1,9 @@
 package rpcpool
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // This file has what is done upon each verdict (the table of rule A5).
 
@@ -15,6 +18,17 @@ func (k *call) succeed(e *endpoint, p *proxy, out outcome) step {
 		}
 	}
 	k.result = out.result
+	return finished
+}
+
+// refused hands the caller's error out as it is. One about a raw transaction that an
+// attempt before may have brought to the network is doubtful: "nonce too low" then
+// most likely says that it was mined.
+func (k *call) refused(out outcome) step {
+	k.err = out.err
+	k.doubtful = k.want.method == "eth_sendRawTransaction" && slices.ContainsFunc(k.attempts, func(a Attempt) bool {
+		return a.Verdict == VerdictConnFail || a.Verdict == VerdictRPCFail
+	})
 	return finished
 }
 

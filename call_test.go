@@ -145,3 +145,41 @@ func TestHTTPErrorKeepsTheBodyToItself(t *testing.T) {
 		require.JSONEq(t, `{"statusCode":422,"status":"422 Unprocessable Entity"}`, string(encoded))
 	})
 }
+
+// A raw transaction whose first attempt may have arrived isn't taken for refused
+// because the next RPC says "nonce too low": it is looked up by its hash, and where
+// that RPC has it the send was a success. A refusal without such an attempt, and one
+// of a transaction that nobody has, stay what they are.
+func TestSendThatWasMinedMeanwhileIsASuccess(t *testing.T) {
+	const hash = "0x4e03657aea45a94fc7d47ba826c8d667c0d1e6e33a64a036ec44f58fa12d6c45" // of "abc"
+	for name, c := range map[string]struct {
+		first    rpcpooltest.Reply
+		byHash   any
+		success  bool
+		requests int // to the second RPC
+	}{
+		"mined, the answer lost":      {rpcpooltest.Reset(), map[string]string{"hash": hash}, true, 2},
+		"mined, the answer a 500":     {rpcpooltest.Status(500), map[string]string{"hash": hash}, true, 2},
+		"not there":                   {rpcpooltest.Reset(), nil, false, 2},
+		"another transaction's":       {rpcpooltest.Reset(), map[string]string{"hash": "0x12"}, false, 2},
+		"no attempt may have arrived": {rpcpooltest.Error(-32601, "method not found"), map[string]string{"hash": hash}, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				w.Proxy("p1")
+				r2 := w.Node("r2", rpcpooltest.Error(-32000, "nonce too low").Method("eth_sendRawTransaction"),
+					rpcpooltest.Result(c.byHash).Method("eth_getTransactionByHash"))
+				w.List("1", w.Node("r1", c.first), r2)
+				got, err := rpcpool.CallAs[string](t.Context(), open(t, w).Chain("1"), "eth_sendRawTransaction", "0x616263")
+				require.Len(t, r2.Requests(), c.requests)
+				if c.success {
+					require.NoError(t, err)
+					require.Equal(t, hash, got)
+					return
+				}
+				var rpcErr *rpcpool.RPCError
+				require.ErrorAs(t, err, &rpcErr)
+			})
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"strings"
 	"time"
 )
 
@@ -50,8 +51,9 @@ type call struct {
 	failures      []callFailure
 	proxyFailures []proxyFailure
 
-	result json.RawMessage
-	err    error
+	result   json.RawMessage
+	err      error
+	doubtful bool // err is about a raw transaction that may have been taken before
 }
 
 // callFailure is a failure of an RPC that this call saw. It becomes a report if
@@ -98,7 +100,27 @@ func (c *chainState) do(ctx context.Context, req request) (json.RawMessage, erro
 	k.want = wanted{method: k.shape.method, read: k.shape.read, logPieceNeeds: req.piece()}
 	defer k.settle()
 	k.run()
+	if k.doubtful {
+		if hash, found := c.lookUp(ctx, req.encodedParams()); found {
+			return hash, nil
+		}
+	}
 	return k.result, k.err
+}
+
+// lookUp asks for a raw transaction by its hash, which is computed here. Whatever
+// else is answered is no.
+func (c *chainState) lookUp(ctx context.Context, params []byte) (hash json.RawMessage, found bool) {
+	hash, ok := rawTransactionHash(params)
+	if !ok {
+		return nil, false
+	}
+	raw, err := c.call(ctx, "eth_getTransactionByHash", []any{hash})
+	var tx struct{ Hash string }
+	if err != nil || json.Unmarshal(raw, &tx) != nil {
+		return nil, false
+	}
+	return hash, strings.EqualFold(`"`+tx.Hash+`"`, string(hash))
 }
 
 func (k *call) run() {
@@ -214,8 +236,7 @@ func (k *call) try(e *endpoint) step {
 		case VerdictOK:
 			return k.succeed(e, p, out)
 		case VerdictCaller:
-			k.err = out.err
-			return finished
+			return k.refused(out)
 		case VerdictProxyFail:
 			if s := k.proxyFailed(e, p, out, deaths); s != sameRPC {
 				return s

@@ -177,9 +177,16 @@ type linkConn struct {
 	links *links
 	once  sync.Once
 
-	used    atomic.Bool
+	state   atomic.Int32
 	forsake func() bool // undoes the hold of the attempt
 }
+
+// The states of a linkConn: it is either used or abandoned, never both.
+const (
+	connUnused = iota
+	connUsed
+	connAbandoned
+)
 
 func (l *links) track(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	tracked := &linkConn{Conn: conn, links: l}
@@ -194,7 +201,7 @@ func (l *links) track(ctx context.Context, conn net.Conn) (net.Conn, error) {
 		return nil, ErrClosed
 	}
 	tracked.forsake = context.AfterFunc(proxydial.AttemptFrom(ctx).Context(), func() {
-		if !tracked.used.Load() {
+		if tracked.state.CompareAndSwap(connUnused, connAbandoned) {
 			_ = tracked.end()
 		}
 	})
@@ -202,8 +209,10 @@ func (l *links) track(ctx context.Context, conn net.Conn) (net.Conn, error) {
 }
 
 func (c *linkConn) Write(b []byte) (int, error) {
-	if !c.used.Load() {
-		c.used.Store(true)
+	if c.state.Load() != connUsed {
+		if !c.state.CompareAndSwap(connUnused, connUsed) && c.state.Load() == connAbandoned {
+			return 0, net.ErrClosed // nothing is sent on a connection that is being closed
+		}
 		c.forsake()
 	}
 	return c.Conn.Write(b)

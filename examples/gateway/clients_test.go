@@ -137,10 +137,7 @@ type strikes struct {
 	nodes, deaths int
 	heal          []func()
 
-	// sending is held while a node takes a transaction and its answer travels, and by
-	// what kills nodes and proxies: one that was mined, but whose answer was lost, is
-	// "nonce too low" at the next node, which is true, but not what can be counted on.
-	sending sync.RWMutex
+	sends sending
 }
 
 // ring lists RPCs for a chain that all lead to the node.
@@ -161,8 +158,8 @@ func (s *strikes) ring(ref string) {
 func (s *strikes) forward() rpcpooltest.Reply {
 	return rpcpooltest.Handle(func(q rpcpooltest.Request) rpcpooltest.Reply {
 		if q.Method == "eth_sendRawTransaction" {
-			s.sending.RLock()
-			defer func() { time.AfterFunc(answerTravels, s.sending.RUnlock) }()
+			s.sends.begin()
+			defer func() { time.AfterFunc(answerTravels, s.sends.end) }()
 		}
 		req, err := http.NewRequestWithContext(q.Context(), http.MethodPost, s.node, bytes.NewReader(q.Body))
 		if err != nil {
@@ -202,9 +199,8 @@ func (s *strikes) until(ended <-chan struct{}) {
 		}
 		if turn%proxyDiesEvery == 0 && s.deaths < len(s.proxies)-1 { // one stays
 			p := s.proxies[s.deaths]
-			s.sending.Lock()
+			s.sends.wait()
 			p.Kill()
-			s.sending.Unlock()
 			s.deaths++
 			s.heal = append(s.heal, p.Revive)
 			continue
@@ -243,11 +239,50 @@ func (s *strikes) strike(turn int) {
 		if fault := rand.IntN(2 * len(faults)); fault < len(faults) {
 			n.Script(faults[fault])
 		} else {
-			s.sending.Lock()
+			s.sends.wait()
 			n.Kill()
-			s.sending.Unlock()
 		}
 		s.nodes++
 		s.heal = append(s.heal, heal)
 	}
+}
+
+// sending counts the transactions that are on their way to the node, or whose answers
+// are on their way back. Nothing is killed meanwhile: one that was mined, but whose
+// answer was lost, is "nonce too low" at the next RPC, which is true, but not what can be
+// counted on.
+type sending struct {
+	mu   sync.Mutex // protects what follows
+	n    int
+	none chan struct{} // closed when none is left; nil where nobody waits
+}
+
+func (s *sending) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n++
+}
+
+func (s *sending) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n--; s.n == 0 && s.none != nil {
+		close(s.none)
+		s.none = nil
+	}
+}
+
+// wait waits for a moment without any.
+func (s *sending) wait() {
+	s.mu.Lock()
+	if s.n == 0 {
+		s.mu.Unlock()
+		return
+	}
+	if s.none == nil {
+		s.none = make(chan struct{})
+	}
+	none := s.none
+	s.mu.Unlock()
+	<-none
 }

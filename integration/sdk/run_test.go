@@ -9,7 +9,6 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -65,7 +64,6 @@ type mixedRun struct {
 	mu     sync.Mutex // protects what follows
 	known  map[string]*answer
 	totals rpcpool.RPCStats
-	late   int // sends that were refused because an earlier attempt's copy was mined already
 
 	requests atomic.Int64 // that ethclient sent to the ring
 }
@@ -107,9 +105,9 @@ func runMixedCalls(t *testing.T, n *realNode) {
 	}
 	s := r.totals
 	remarks.add(fmt.Sprintf("%s: %d calls (%d HTTP requests) in %v, no answer lost or changed; of %d attempts %d failed "+
-		"(transport %d, protocol %d, rate limit %d)%s; %d sends were answered \"nonce too low\" as their first copy was mined already",
+		"(transport %d, protocol %d, rate limit %d)%s",
 		n.name, *calls, r.requests.Load(), took.Round(100*time.Millisecond), s.Attempts, s.Attempts-s.Served,
-		s.Transport, s.Protocol, s.RateLimited, injected, r.late))
+		s.Transport, s.Protocol, s.RateLimited, injected))
 }
 
 // makeWorld puts five RPCs in front of the node, of which the first two are faulty,
@@ -226,7 +224,7 @@ func (r *mixedRun) compare(ctx context.Context, t *testing.T, client *ethclient.
 func (r *mixedRun) send(ctx context.Context, t *testing.T, client *ethclient.Client, s *sender) {
 	to := common.BigToAddress(new(big.Int).SetUint64(s.nonce + 1<<40))
 	tx := s.transact(&to, transferGas, big.NewInt(1), nil)
-	if err := client.SendTransaction(ctx, tx); err != nil && !r.minedAlready(ctx, tx, err) {
+	if err := client.SendTransaction(ctx, tx); err != nil {
 		assert.NoError(t, err, "a send")
 		return
 	}
@@ -242,21 +240,6 @@ func (r *mixedRun) send(ctx context.Context, t *testing.T, client *ethclient.Cli
 	r.compare(ctx, t, client, call{name, func(ctx context.Context, c *ethclient.Client) error {
 		return second(c.TransactionReceipt(ctx, tx.Hash()))
 	}})
-}
-
-// minedAlready tells whether a send was refused because an attempt before, whose
-// answer was lost, did its work.
-func (r *mixedRun) minedAlready(ctx context.Context, tx *types.Transaction, err error) bool {
-	if !strings.Contains(err.Error(), "nonce too low") {
-		return false
-	}
-	if _, err := r.direct.TransactionReceipt(ctx, tx.Hash()); err != nil {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.late++
-	return true
 }
 
 // checkSender makes sure that each of a sender's transactions was mined, once.
