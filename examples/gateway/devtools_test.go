@@ -72,6 +72,7 @@ func openBrowser(t *testing.T, events func(method string, params json.RawMessage
 		b.read(ourIn)
 	}()
 	t.Cleanup(func() {
+		b.session = "" // what follows is for the browser, not for its page
 		_, _ = b.try("Browser.close", nil)
 		_ = command.Wait()
 		kill()
