@@ -17,6 +17,7 @@ func (k *call) succeed(e *endpoint, p *proxy, out outcome) step {
 			k.failures[i].served = true
 		}
 	}
+	k.chain.noteWrites(e, k.want.method, out.result)
 	k.result = out.result
 	return finished
 }
@@ -32,8 +33,12 @@ func (k *call) refused(out outcome) step {
 	return finished
 }
 
-// rpcFailed cools an RPC that answered and is at fault.
+// rpcFailed cools an RPC that answered and is at fault, or leaves it alone for as long
+// as it asks for.
 func (k *call) rpcFailed(e *endpoint, out outcome) step {
+	if k.restsInstead(&out) {
+		return k.rest(e, out)
+	}
 	k.fail(e, &failure{at: time.Now(), final: true, echo: out.batch.echoesRPC()}, out)
 	return next
 }
@@ -70,13 +75,25 @@ func (k *call) fail(e *endpoint, f *failure, out outcome) {
 	k.chain.failed(e, f)
 }
 
+// stale ejects an RPC that lags far behind, and passes over one that lags a little.
+func (k *call) stale(e *endpoint, out outcome) step {
+	k.sawStale = true
+	if out.eject {
+		k.chain.mark(func(time.Time) { e.heads.ejected = true })
+		k.fail(e, &failure{at: time.Now(), final: true, echo: out.batch.echoesRPC()}, out)
+	}
+	return next
+}
+
 // passOver leaves an RPC out that is fine but can't serve this request.
-func (k *call) passOver(e *endpoint, out outcome) step {
+func (k *call) passOver(e *endpoint, req request, out outcome) step {
 	switch out.verdict {
 	case VerdictUnsupported:
-		if k.want.method != "" { // in Run there is no telling which method it was
-			k.chain.mark(func(now time.Time) { e.markUnsupported(k.want.method, now) })
-			return next
+		if method := req.method(); method != "" { // in Run there is no telling which method it was
+			k.chain.mark(func(now time.Time) { e.markUnsupported(method, now) })
+			if req == k.req {
+				return next
+			}
 		}
 	case VerdictNoState:
 		if out.pruned {

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/sha3"
 
@@ -47,6 +48,11 @@ func newCallRequest(p *poolState, method string, params []any) (*callRequest, er
 	if err != nil {
 		return nil, &RequestError{Method: method, Reason: "the params can't be written as JSON", Err: err}
 	}
+	return newEncodedRequest(p, method, encoded), nil
+}
+
+// newEncodedRequest makes a call of params that are JSON already.
+func newEncodedRequest(p *poolState, method string, encoded []byte) *callRequest {
 	id := p.ids.Add(1)
 	return &callRequest{
 		pool:   p,
@@ -54,7 +60,7 @@ func newCallRequest(p *poolState, method string, params []any) (*callRequest, er
 		params: encoded,
 		id:     id,
 		body:   jsonrpc.AppendRequest(nil, id, method, encoded),
-	}, nil
+	}
 }
 
 // encodeParams gives the params as the JSON that is sent. Text isn't escaped
@@ -219,8 +225,15 @@ func (r *callRequest) judgeStatus(to target, res *http.Response) outcome {
 		return out
 	}
 	judged, rpcErr := r.pool.classifier.status(to.chain, r.name, res.StatusCode, body)
-	httpErr := &HTTPError{StatusCode: res.StatusCode, Status: statusText(res), Body: body[:min(len(body), maxShownBody)]}
-	return r.rule(to, judged, rpcErr, httpErr)
+	httpErr := &HTTPError{StatusCode: res.StatusCode, Status: statusText(res.StatusCode), Body: body[:min(len(body), maxShownBody)]}
+	out := r.rule(to, judged, rpcErr, httpErr)
+	out.limits(res)
+	return out
+}
+
+// limits takes in what an answer says of rate limits.
+func (out *outcome) limits(res *http.Response) {
+	out.status, out.retryAfter = res.StatusCode, retryAfter(res.Header, time.Now())
 }
 
 // judgeProxyStatus judges what isn't the RPC's answer but its proxy's.
@@ -240,9 +253,9 @@ func judgeProxyStatus(p *proxy, scheme string, res *http.Response, body []byte) 
 
 // statusText is a status line's text, the words of net/http's table where the
 // server's own could be anything.
-func statusText(res *http.Response) string {
-	text := strconv.Itoa(res.StatusCode)
-	if words := http.StatusText(res.StatusCode); words != "" {
+func statusText(code int) string {
+	text := strconv.Itoa(code)
+	if words := http.StatusText(code); words != "" {
 		text += " " + words
 	}
 	return text

@@ -24,7 +24,8 @@ type chainState struct {
 	ref     string
 	archive Archive
 	cache   cacheFile
-	invalid error // why the handle can't be used; nil where it can
+	policy  *Freshness // nil: reads may be stale
+	invalid error      // why the handle can't be used; nil where it can
 
 	mu        sync.Mutex // protects what follows, and what endpoint says
 	ring      *ring      // nil before the first list
@@ -32,6 +33,12 @@ type chainState struct {
 	moves     []cursorMove
 	fetchedAt time.Time  // the end of the last fetch
 	fetch     *listFetch // the fetch that is running; nil if none
+	heads     headView
+	writes    writes
+	turns     turns // who waits for an RPC that has as many calls as it may
+
+	calibrateFrom time.Time // when the block time may be found out next
+	sampling      bool      // the background sampler runs
 }
 
 // cursorMove is a step of the cursor off an RPC that failed. It is kept as long
@@ -47,6 +54,12 @@ func newChainState(p *poolState, key chainKey) *chainState {
 		ref:     key.ref,
 		archive: key.archive,
 		cache:   newCacheFile(p.cacheDir, key.ref, key.archive),
+	}
+	if key.fresh {
+		policy := key.freshness
+		c.policy = &policy
+		c.heads.pace.fixed = policy.BlockTime
+		c.invalid = policy.check()
 	}
 	switch {
 	case key.ref == "":
@@ -135,6 +148,7 @@ func (c *chainState) replaceRing(list *List) (dropped []string) {
 		at = c.ring.endpoints[c.cursor]
 	}
 	c.ring, dropped = newRing(list, c.ring)
+	c.heads.listedHeads(c.ring, time.Now())
 	c.cursor = 0
 	if at != nil && at.pos >= 0 {
 		c.cursor = at.pos
@@ -159,6 +173,7 @@ func (c *chainState) failed(e *endpoint, f *failure) {
 	}
 	c.restoreCursor()
 	e.health.record(f)
+	e.verified, e.heads.steady = false, false
 	e.meter.ejections.Add(1)
 	if c.pool.mode != Sticky || c.ring == nil || e.pos < 0 || c.cursor != e.pos {
 		return
@@ -176,6 +191,10 @@ func (c *chainState) served(e *endpoint, span uint64) {
 	defer c.mu.Unlock()
 	if !e.health.clean() {
 		e.health.reset()
+		e.heads.ejected = false
+	}
+	if e.backOff.inRow > 0 {
+		e.backOff = backOff{}
 	}
 	if span > 0 {
 		e.spans.take(span)

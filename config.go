@@ -43,6 +43,9 @@ const (
 	// RoundRobin goes on to the next RPC after each success: many independent
 	// requests are spread over the list.
 	RoundRobin
+	// LeastOutstanding sends each call to the RPC with the fewest calls under way, the
+	// first listed among equals (rule B10). The cursor stays at the best.
+	LeastOutstanding
 )
 
 // String gives the mode's name.
@@ -52,6 +55,8 @@ func (m Mode) String() string {
 		return "sticky"
 	case RoundRobin:
 		return "round_robin"
+	case LeastOutstanding:
+		return "least_outstanding"
 	}
 	return "Mode(" + strconv.Itoa(int(m)) + ")"
 }
@@ -97,6 +102,21 @@ type Config struct {
 	// MaxResponseBytes bounds the body of an answer, unpacked; an RPC that sends
 	// more is at fault. Default: 256 MiB.
 	MaxResponseBytes int64
+
+	// MaxInFlight bounds the calls that are at one RPC of one handle at a time (rule
+	// B10). A call goes on to the next RPC where one has that many, and waits for its
+	// turn where all have. Default: 0, no limit.
+	MaxInFlight int
+	// MaxWait is how long a call may wait, once nobody answered, for an RPC to come back
+	// from its cooldown or rate limit, or to catch up with the others (rules B5, B8).
+	// The waits of many calls end at slightly different times. With it, RPCs that say
+	// 429, or 503 with a Retry-After, are left alone for as long as they ask for, 900 s
+	// at most, instead of cooling down. Default: 0, the call ends at once.
+	MaxWait time.Duration
+	// VerifyChainID has each RPC of an EVM chain asked for eth_chainId before its first
+	// use and after each of its failures; one on another chain is left out until the
+	// list changes, and reported (rule D1). Default: false.
+	VerifyChainID bool
 
 	// Rules are the user's own rules for error answers, tried before the
 	// built-in ones, in order (rule A6.5). Default: none.
@@ -165,6 +185,9 @@ type settings struct {
 	apiURL, apiKey   string
 	directory        Directory
 	mode             Mode
+	maxInFlight      int
+	maxWait          time.Duration
+	verifyChainID    bool
 	timeout          time.Duration
 	maxRounds        int
 	refreshInterval  time.Duration
@@ -181,6 +204,9 @@ type settings struct {
 func (c *Config) resolve() (*settings, error) {
 	s := &settings{
 		mode:             c.Mode,
+		maxInFlight:      c.MaxInFlight,
+		maxWait:          c.MaxWait,
+		verifyChainID:    c.VerifyChainID,
 		timeout:          orDefault(c.Timeout, DefaultTimeout),
 		maxRounds:        orDefault(c.MaxRounds, DefaultMaxRounds),
 		refreshInterval:  orDefault(c.RefreshInterval, DefaultRefreshInterval),
@@ -215,8 +241,8 @@ func orDefault[T comparable](value, fallback T) T {
 }
 
 func (c *Config) checkNumbers(*settings) error {
-	if c.Mode != Sticky && c.Mode != RoundRobin {
-		return &ConfigError{"Mode", c.Mode.String() + " is unknown; use Sticky or RoundRobin"}
+	if c.Mode < Sticky || c.Mode > LeastOutstanding {
+		return &ConfigError{"Mode", c.Mode.String() + " is unknown; use Sticky, RoundRobin or LeastOutstanding"}
 	}
 	for _, field := range []struct {
 		name  string
@@ -226,6 +252,8 @@ func (c *Config) checkNumbers(*settings) error {
 		{"Timeout", int64(c.Timeout), c.Timeout.String()},
 		{"MaxRounds", int64(c.MaxRounds), strconv.Itoa(c.MaxRounds)},
 		{"RefreshInterval", int64(c.RefreshInterval), c.RefreshInterval.String()},
+		{"MaxInFlight", int64(c.MaxInFlight), strconv.Itoa(c.MaxInFlight)},
+		{"MaxWait", int64(c.MaxWait), c.MaxWait.String()},
 		{"MaxResponseBytes", c.MaxResponseBytes, strconv.FormatInt(c.MaxResponseBytes, 10)},
 	} {
 		if field.value < 0 {

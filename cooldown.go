@@ -165,6 +165,15 @@ func (l *ledger) standing() (n int, until time.Time) {
 	return n, last.Add(cooldownAfter(n))
 }
 
+// stands tells whether there is a failure that counts, its cooldown over or not.
+func (l *ledger) stands() bool {
+	if l.clean() {
+		return false
+	}
+	n, _ := l.standing()
+	return n > 0
+}
+
 // cooling tells whether the cooldown lasts at now.
 func (l *ledger) cooling(now time.Time) bool {
 	if l.clean() {

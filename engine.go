@@ -42,6 +42,15 @@ type call struct {
 	key   string // the chain's key in the list
 	want  wanted
 
+	// What makes sure of before a request goes to an RPC; see admission.go.
+	careful  bool // any of it
+	demand   headDemand
+	policy   Freshness
+	sawStale bool // an RPC was passed over because of its head
+	held     *heldAnswer
+	trials   []*probe // of other calls, whose RPCs were passed over in this walk
+	waits    waits
+
 	attempts      []Attempt
 	tried         map[string]bool // URLs; an RPC that leaves the list and returns is the same
 	rangeRefusals int
@@ -96,8 +105,8 @@ func (c *chainState) do(ctx context.Context, req request) (json.RawMessage, erro
 		return nil, ErrClosed
 	}
 	defer c.pool.done()
-	k := &call{ctx: ctx, pool: c.pool, chain: c, req: req, shape: shapeOf(req.method(), req.encodedParams())}
-	k.want = wanted{method: k.shape.method, read: k.shape.read, logPieceNeeds: req.piece()}
+	k := c.newCall(ctx, req)
+	k.beCareful()
 	defer k.settle()
 	k.run()
 	if k.doubtful {
@@ -106,6 +115,13 @@ func (c *chainState) do(ctx context.Context, req request) (json.RawMessage, erro
 		}
 	}
 	return k.result, k.err
+}
+
+func (c *chainState) newCall(ctx context.Context, req request) *call {
+	k := &call{ctx: ctx, pool: c.pool, chain: c, req: req, shape: shapeOf(req.method(), req.encodedParams())}
+	k.want = wanted{method: k.shape.method, read: k.shape.read, logPieceNeeds: req.piece()}
+	k.want.spread = k.want.spread || c.pool.mode == LeastOutstanding
+	return k
 }
 
 // lookUp asks for a raw transaction by its hash, which is computed here. Whatever
@@ -123,21 +139,38 @@ func (c *chainState) lookUp(ctx context.Context, params []byte) (hash json.RawMe
 	return hash, strings.EqualFold(`"`+tx.Hash+`"`, string(hash))
 }
 
+// run makes rounds until there is a result or an error, and waits between them where
+// the user allows it.
 func (k *call) run() {
+	for k.makeRounds() != finished {
+		if !k.waitForAnRPC() {
+			if k.err == nil {
+				k.err = k.exhausted()
+			}
+			return
+		}
+	}
+}
+
+// makeRounds walks round the ring MaxRounds times; next means that nobody answered.
+func (k *call) makeRounds() step {
 	for round := range k.pool.maxRounds {
 		maxAge := k.pool.refreshInterval
-		if round > 0 {
+		if round > 0 || k.waits.done > 0 {
 			maxAge = minRefetch
 		}
 		if err := k.chain.ensureList(k.ctx, maxAge); err != nil {
 			k.err = k.interrupted(err)
-			return
+			return finished
+		}
+		if round == 0 && k.chain.policy != nil {
+			k.chain.startSampling()
 		}
 		if k.prepare(round) == finished || k.walkRing() == finished {
-			return
+			return finished
 		}
 	}
-	k.err = k.exhausted()
+	return next
 }
 
 // prepare derives what the call needs from the list. An RPC that has it must be
@@ -166,6 +199,12 @@ func (k *call) prepare(round int) step {
 func (k *call) walkRing() step {
 	for range 4 + 2*len(k.pool.proxies.proxies) {
 		s := k.walk()
+		for s == next && k.waitForTurn() {
+			s = k.walk()
+		}
+		if k.err != nil {
+			return finished
+		}
 		if s == next {
 			s = k.checkSuspects()
 		}
@@ -179,8 +218,13 @@ func (k *call) walkRing() step {
 // walk tries the candidates in turn. They are taken once, at its start: what
 // changes meanwhile counts in the next walk (rule A4.2a).
 func (k *call) walk() step {
-	for _, e := range k.candidates() {
-		s := k.try(e)
+	k.trials, k.waits.busy = k.trials[:0], false
+	list := k.candidates()
+	for i, e := range list {
+		s := k.visit(&visit{e: e})
+		if s == unconfirmed {
+			s = k.confirm(e, list[i+1:])
+		}
 		if s == next && k.noticeUndone() {
 			s = anew
 		}
@@ -201,14 +245,22 @@ func (k *call) candidates() []*endpoint {
 		return nil
 	}
 	list := candidates(c.ring, c.cursor, k.want, time.Now())
+	if k.demand.home != "" {
+		preferHome(list, k.demand.home)
+	}
 	if k.want.spread && len(list) > 0 {
-		k.reserved = list[0]
-		k.reserved.reserved++
+		k.reserve(list[0])
 	}
 	return list
 }
 
-// release gives up what the walk before reserved. The caller holds the chain's lock.
+// reserve counts the call in where calls are spread. The caller holds the chain's lock.
+func (k *call) reserve(e *endpoint) {
+	k.reserved = e
+	e.reserved++
+}
+
+// release gives up what was reserved. The caller holds the chain's lock.
 func (k *call) release() {
 	if k.reserved != nil {
 		k.reserved.reserved--
@@ -216,16 +268,34 @@ func (k *call) release() {
 	}
 }
 
-// try makes attempts on one RPC, through one proxy or, where the proxy is at
+// visit makes attempts on one RPC, through one proxy or, where the proxy is at
 // fault or its address is blocked, through several.
-func (k *call) try(e *endpoint) step {
+func (k *call) visit(v *visit) step {
+	if ballot, ok := k.req.(*vote); ok && !v.onlyHead && !ballot.claim(v.e) {
+		return next // another vote asks this operator
+	}
+	if !k.enter(v.e) {
+		k.waits.busy = true
+		return next
+	}
+	defer k.exit(v)
 	p := k.pool.proxies.current(time.Now())
 	if p == nil {
 		return k.outOfProxies()
 	}
-	triedOther, refusals := false, 0
+	e, triedOther, refusals := v.e, false, 0
 	for {
-		out, deaths := k.attempt(e, p)
+		req := k.req
+		if k.careful {
+			question, s, settled := k.admit(v)
+			if settled {
+				return s
+			}
+			if question != nil {
+				req = question
+			}
+		}
+		out, deaths := k.attempt(v, p, req)
 		if k.err != nil {
 			return finished
 		}
@@ -234,6 +304,15 @@ func (k *call) try(e *endpoint) step {
 		}
 		switch out.verdict {
 		case VerdictOK:
+			if req != k.req {
+				k.pool.proxies.served(p)
+				continue
+			}
+			if out.doubt != "" {
+				k.pool.proxies.served(p)
+				k.held = &heldAnswer{e: e, proxy: p, out: out}
+				return unconfirmed
+			}
 			return k.succeed(e, p, out)
 		case VerdictCaller:
 			return k.refused(out)
@@ -255,16 +334,22 @@ func (k *call) try(e *endpoint) step {
 		case VerdictConnFail:
 			return k.connFailed(e, p, out, deaths)
 		case VerdictUnsupported, VerdictRange, VerdictNoState:
-			return k.passOver(e, out)
+			return k.passOver(e, req, out)
+		case VerdictStale:
+			return k.stale(e, out)
+		case VerdictWrongChain:
+			return k.expel(e, out)
 		default:
 			return k.rpcFailed(e, out)
 		}
 	}
 }
 
-// attempt sends the request once. Where the caller or the pool ended it, k.err
-// says so and the outcome is nobody's. deaths is the proxy's count at its start.
-func (k *call) attempt(e *endpoint, p *proxy) (out outcome, deaths uint64) {
+// attempt sends a request once: the call's own, or a question to the RPC. Where the
+// caller or the pool ended it, k.err says so and the outcome is nobody's. deaths is the
+// proxy's count at its start.
+func (k *call) attempt(v *visit, p *proxy, req request) (out outcome, deaths uint64) {
+	e := v.e
 	deaths = p.deaths.Load()
 	if k.err = k.ended(); k.err != nil {
 		return outcome{}, deaths
@@ -279,18 +364,21 @@ func (k *call) attempt(e *endpoint, p *proxy) (out outcome, deaths uint64) {
 		e.meter.end(&out, took)
 		p.meter.end(&out, took)
 	}()
-	out = k.req.send(ctx, target{chain: k.key, endpoint: e, proxy: p})
+	out = req.send(ctx, target{chain: k.key, endpoint: e, proxy: p})
 	if out.verdict != VerdictOK && out.verdict != VerdictCaller {
 		if k.err = k.ended(); k.err != nil {
 			return outcome{}, deaths
 		}
 	}
-	k.note(e, p, out, time.Since(start))
+	if k.careful {
+		out = k.inspect(v, req, out, start)
+	}
+	k.note(e, p, req.method(), out, time.Since(start))
 	return out, deaths
 }
 
 // note keeps a failed attempt for the errors, and logs every one.
-func (k *call) note(e *endpoint, p *proxy, out outcome, took time.Duration) {
+func (k *call) note(e *endpoint, p *proxy, method string, out outcome, took time.Duration) {
 	a := Attempt{RPC: e.label, Proxy: p.label, Verdict: out.verdict, Detail: out.detail, Duration: took}
 	if out.verdict != VerdictOK && out.verdict != VerdictCaller {
 		k.attempts = append(k.attempts, a)
@@ -304,7 +392,7 @@ func (k *call) note(e *endpoint, p *proxy, out outcome, took time.Duration) {
 	}
 	k.pool.log.LogAttrs(k.ctx, slog.LevelDebug, "rpcpool: attempt",
 		slog.String("chain", k.chain.ref),
-		slog.String("method", k.want.method),
+		slog.String("method", method),
 		slog.String("rpc", a.RPC),
 		slog.String("proxy", a.Proxy),
 		slog.String("verdict", string(a.Verdict)),
@@ -354,6 +442,9 @@ func (k *call) exhausted() error {
 	c := k.chain
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if k.sawStale || k.demand.latest && c.allLag(time.Now()) {
+		return c.staleError(k.attempts, &k.demand, &k.policy, time.Now())
+	}
 	err := &NoHealthyRPCError{Chain: c.ref, Attempts: k.attempts}
 	if c.ring != nil {
 		err.Listed = len(c.ring.endpoints)

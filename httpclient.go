@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/bomzrpc/rpcpool/internal/jsonrpc"
 )
 
@@ -66,7 +68,10 @@ func (c *Chain) HTTPClient(opts ...HTTPOption) *http.Client {
 }
 
 // rpcTransport carries an SDK's JSON-RPC requests round the ring.
-type rpcTransport struct{ chain *chainState }
+type rpcTransport struct {
+	chain    *chainState
+	snapshot *snapshotState // of which all reads are; nil: none
+}
 
 // RoundTrip answers a JSON-RPC POST.
 func (t *rpcTransport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -92,11 +97,7 @@ func (t *rpcTransport) answerOne(req *http.Request, r *jsonrpc.Request) (*http.R
 	if r.Fault != nil {
 		return jsonResponse(req, failureAnswer(r.ID, rpcErrorOf(r.Fault))), nil
 	}
-	call, err := newRawCall(t.chain.pool, r)
-	if err != nil {
-		return nil, err
-	}
-	result, err := t.chain.do(req.Context(), call)
+	result, err := t.call(req.Context(), r)
 	if refused, ok := errors.AsType[*HTTPError](err); ok {
 		return textResponse(req, refused.StatusCode, refused.Error()), nil
 	}
@@ -106,16 +107,45 @@ func (t *rpcTransport) answerOne(req *http.Request, r *jsonrpc.Request) (*http.R
 	return jsonResponse(req, answerTo(r, result, err)), nil
 }
 
-func (t *rpcTransport) answerBatch(req *http.Request, requests []jsonrpc.Request) (*http.Response, error) {
+// call carries one request round the ring.
+func (t *rpcTransport) call(ctx context.Context, r *jsonrpc.Request) (json.RawMessage, error) {
+	if t.snapshot != nil {
+		return t.snapshot.call(ctx, r.Method, r.Params)
+	}
+	call, err := newRawCall(t.chain.pool, r)
+	if err != nil {
+		return nil, err
+	}
+	return t.chain.do(ctx, call)
+}
+
+// callAll carries the requests of a batch round the ring.
+func (t *rpcTransport) callAll(ctx context.Context, requests []jsonrpc.Request) []batchElement {
 	calls := make([]batchElement, len(requests))
+	var each errgroup.Group // of a snapshot each is a read of its own
+	each.SetLimit(singlesAtOnce)
 	for i := range requests {
-		if requests[i].Fault != nil {
-			calls[i].err = rpcErrorOf(requests[i].Fault)
-		} else {
-			calls[i].call, calls[i].err = newRawCall(t.chain.pool, &requests[i])
+		switch r := &requests[i]; {
+		case r.Fault != nil:
+			calls[i].err = rpcErrorOf(r.Fault)
+		case t.snapshot != nil:
+			each.Go(func() error {
+				calls[i].result, calls[i].err = t.call(ctx, r)
+				return nil
+			})
+		default:
+			calls[i].call, calls[i].err = newRawCall(t.chain.pool, r)
 		}
 	}
-	t.chain.doBatch(req.Context(), calls)
+	if t.snapshot == nil {
+		t.chain.doBatch(ctx, calls)
+	}
+	_ = each.Wait()
+	return calls
+}
+
+func (t *rpcTransport) answerBatch(req *http.Request, requests []jsonrpc.Request) (*http.Response, error) {
+	calls := t.callAll(req.Context(), requests)
 	if err := batchError(calls); err != nil {
 		return nil, err
 	}

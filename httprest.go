@@ -213,7 +213,8 @@ func (r *restRequest) judge(to target, res *http.Response, body []byte) outcome 
 	}
 	head := body[:min(len(body), maxErrorBody)]
 	judged, rpcErr := r.pool.classifier.status(to.chain, r.asked.URL.Path, status, head)
-	out := (&callRequest{pool: r.pool}).rule(to, judged, rpcErr, &HTTPError{StatusCode: status, Status: statusText(res)})
+	out := (&callRequest{pool: r.pool}).rule(to, judged, rpcErr, &HTTPError{StatusCode: status, Status: statusText(status)})
+	out.limits(res)
 	words := judged.rule != ""
 	switch {
 	case out.verdict == VerdictCaller,

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/bomzrpc/rpcpool/internal/proxydial"
 )
@@ -35,6 +36,12 @@ type outcome struct {
 	// batch is what this outcome has in common with those of the requests that
 	// travelled with this one; nil where it travelled alone.
 	batch *batchBlame
+
+	status     int           // the HTTP status, where it decided
+	retryAfter time.Duration // how long the RPC asks to be left alone; 0: it doesn't say
+
+	doubt string // why others are asked before the answer is handed out; empty: they aren't
+	eject bool   // a stale answer is held against the RPC
 
 	// mayHaveRun says that the request may have had its effect and must not be
 	// repeated (rule C2).

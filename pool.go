@@ -58,10 +58,13 @@ type poolState struct {
 	ended    chan struct{} // closed when Close has done its work
 }
 
-// chainKey is what makes two handles the same one (rule A4.6).
+// chainKey is what makes two handles the same one (rule A4.6): of different policies
+// each has a state of its own, so that what one holds against an RPC isn't the other's.
 type chainKey struct {
-	ref     string
-	archive Archive
+	ref       string
+	archive   Archive
+	fresh     bool // has a policy, see WithFreshness
+	freshness Freshness
 }
 
 // New makes a pool. Nothing is sent before the first call. The error is a

@@ -3,6 +3,7 @@ package rpcpool
 import (
 	"net/url"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,8 @@ type ring struct {
 	key       string // the chain's key in the pool's answer, such as "eip155:8453"
 	endpoints []*endpoint
 	head      uint64 // the largest height in the list
+	chainID   string // of a key such as "eip155:8453" the number; empty for others
+	operators int    // that run the RPCs
 }
 
 // endpoint is one RPC of one handle. What isn't said to be fixed is guarded by
@@ -29,6 +32,8 @@ type endpoint struct {
 	label   string   // fixed; masked
 	secrets redact.Secrets
 
+	operator string // fixed; who runs it
+
 	caps   Caps
 	pos    int // place in the current ring; -1 once it left the list
 	health ledger
@@ -36,7 +41,15 @@ type endpoint struct {
 	unsupported map[string]time.Time // method → until when
 	pruned      map[string]pruned    // kind of read → what is gone
 	spans       spanMemory           // the log ranges that it takes
-	reserved    int                  // pieces of log queries that began with it and are under way
+	reserved    int                  // calls that are at it, where these are spread
+
+	heads    headState
+	verified bool   // it has said that it is on the right chain, since it last failed
+	expelled bool   // it is on another chain; until the list changes
+	probe    *probe // what a call is finding out about it; nil if nothing
+	backOff  backOff
+
+	busy atomic.Int64 // calls that are at it, where these are limited; needs no lock
 
 	head  atomic.Uint64 // the highest block that it is known to have; needs no lock
 	meter meter         // needs no lock
@@ -70,7 +83,11 @@ func newRing(list *List, before *ring) (r *ring, dropped []string) {
 		}
 	}
 	r = &ring{key: list.Key, endpoints: make([]*endpoint, 0, len(list.RPCs))}
+	if id, found := strings.CutPrefix(list.Key, "eip155:"); found {
+		r.chainID = id
+	}
 	seen := make(map[string]bool, len(list.RPCs))
+	operators := map[string]bool{}
 	for i := range list.RPCs {
 		listed := &list.RPCs[i]
 		if seen[listed.URL] {
@@ -88,11 +105,36 @@ func newRing(list *List, before *ring) (r *ring, dropped []string) {
 		seen[listed.URL] = true
 		e.caps = listed.Caps
 		e.sawHead(listed.Height)
+		e.heads.listed = listed.Height
+		operators[e.operator] = true
 		e.pos = len(r.endpoints)
 		r.endpoints = append(r.endpoints, e)
 		r.head = max(r.head, listed.Height)
 	}
+	r.operators = len(operators)
+	if before != nil && !slices.Equal(r.endpoints, before.endpoints) {
+		for _, e := range r.endpoints {
+			e.expelled = false // it may be another list's entry by now
+		}
+	}
 	return r, dropped
+}
+
+// away tells whether the RPC is left alone for now: it cools, wants to be asked less,
+// or is on another chain.
+func (e *endpoint) away(now time.Time) bool {
+	return e.expelled || e.backOff.lasts(now) || e.health.cooling(now)
+}
+
+// backAt is when the RPC may be asked again; zero where it may be now, or where only
+// another list brings it back.
+func (e *endpoint) backAt(now time.Time) time.Time {
+	_, until := e.health.standing()
+	until = later(until, e.backOff.until)
+	if e.expelled || !now.Before(until) {
+		return time.Time{}
+	}
+	return until
 }
 
 func newEndpoint(raw string) *endpoint {
@@ -105,6 +147,8 @@ func newEndpoint(raw string) *endpoint {
 		target:  target,
 		label:   redact.ParsedURL(target),
 		secrets: redact.OfURL(target),
+
+		operator: operatorOf(target),
 	}
 }
 
@@ -168,7 +212,7 @@ type wanted struct {
 // logPieceNeeds is what a piece of a chunked log query prefers an RPC by.
 type logPieceNeeds struct {
 	span   uint64 // blocks of the piece; 0 for a call that isn't one
-	spread bool   // pieces under way go to different RPCs where several are fit
+	spread bool   // calls under way go to different RPCs where several are fit
 	upTo   uint64 // a block that the RPC should be known to have; 0: none
 }
 
@@ -183,14 +227,14 @@ func candidates(r *ring, cursor int, w wanted, now time.Time) []*endpoint {
 		switch {
 		case w.exclude[e.url],
 			!w.need.fits(&e.caps),
-			e.health.cooling(now),
+			e.away(now),
 			!e.serves(w.method, now),
 			!e.has(w.read, now):
 			continue
 		}
 		fit = append(fit, e)
 	}
-	if w.need.preferWide || w.span > 0 {
+	if w.need.preferWide || w.span > 0 || w.spread {
 		slices.SortStableFunc(fit, func(a, b *endpoint) int { return w.rank(a, now) - w.rank(b, now) })
 	}
 	return fit
@@ -199,7 +243,7 @@ func candidates(r *ring, cursor int, w wanted, now time.Time) []*endpoint {
 // rank orders the RPCs for log queries, smaller first: those that aren't known to
 // refuse as many blocks (rule A9.5), then those that are known to have the last
 // block, where that matters, then those that take wide ranges where the range is
-// wide (rule A3), then, for pieces that are asked for at once, those with fewest.
+// wide (rule A3), then, for calls that are spread, those with fewest.
 func (w *wanted) rank(e *endpoint, now time.Time) int {
 	const refuses, behind, narrow = 1 << 30, 1 << 29, 1 << 28
 	rank := 0
@@ -223,7 +267,7 @@ func (w *wanted) rank(e *endpoint, now time.Time) int {
 func (r *ring) pieceSize(chunk uint64, need requirement, now time.Time) uint64 {
 	size := uint64(0)
 	for _, e := range r.endpoints {
-		if need.fits(&e.caps) && !e.health.cooling(now) && e.serves("eth_getLogs", now) {
+		if need.fits(&e.caps) && !e.away(now) && e.serves("eth_getLogs", now) {
 			e.spans.grow()
 			size = max(size, e.spans.believed(chunk, now))
 		}
@@ -257,8 +301,8 @@ func (r *ring) capable(need requirement) bool {
 func (r *ring) firstBack(need requirement, now time.Time) time.Time {
 	var first time.Time
 	for _, e := range r.endpoints {
-		_, until := e.health.standing()
-		if need.fits(&e.caps) && now.Before(until) && (first.IsZero() || until.Before(first)) {
+		until := e.backAt(now)
+		if need.fits(&e.caps) && !until.IsZero() && (first.IsZero() || until.Before(first)) {
 			first = until
 		}
 	}

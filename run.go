@@ -110,7 +110,7 @@ func (r *runRequest) judge(ctx context.Context, to target, last exchange, err er
 	case last.tooLarge:
 		return failed(VerdictRPCFail, reportRPC, fmt.Sprintf("the answer is larger than %d bytes", r.pool.maxResponseBytes))
 	case last.response != nil && faultyStatus(last.response.StatusCode):
-		return r.judgeHTTP(to, last, &HTTPError{StatusCode: last.response.StatusCode, Status: statusText(last.response)}, err)
+		return r.judgeHTTP(to, last, &HTTPError{StatusCode: last.response.StatusCode, Status: statusText(last.response.StatusCode)}, err)
 	}
 	return outcome{judgement: judgement{verdict: VerdictCaller}, err: err, detail: "an error of the function's own"}
 }
@@ -135,8 +135,11 @@ func (r *runRequest) judgeHTTP(to target, last exchange, httpErr *HTTPError, err
 		}
 	}
 	judged, rpcErr := r.pool.classifier.status(to.chain, last.call, httpErr.StatusCode, httpErr.Body)
-	status := &HTTPError{StatusCode: httpErr.StatusCode, Status: fmt.Sprint(httpErr.StatusCode, " ", http.StatusText(httpErr.StatusCode))}
+	status := &HTTPError{StatusCode: httpErr.StatusCode, Status: statusText(httpErr.StatusCode)}
 	out := (&callRequest{pool: r.pool}).rule(to, judged, rpcErr, status)
+	if last.response != nil && last.response.StatusCode == httpErr.StatusCode {
+		out.limits(last.response)
+	}
 	out.err = err
 	return out
 }

@@ -14,18 +14,27 @@ type RPCStats struct {
 	Position int
 	// Current tells whether the cursor stands on it.
 	Current bool
+	// State says in a word whether it is asked.
+	State RPCState
 	// Cooling tells whether it is left alone for now, until Until.
 	Cooling bool
-	// Until is when the cooldown ends; zero where there is none.
+	// Until is when the cooldown, or the rest that it asked for, ends; zero where there is
+	// none.
 	Until time.Time
 	// FailuresInRow is the number of failures since it last answered.
 	FailuresInRow int
 	// Unsupported are the methods that it is passed over for.
 	Unsupported []string
-	// Head is the highest block that it is known to have; 0 where unknown.
+	// Head is the highest block that it is known to have; with [WithFreshness] the block
+	// that it said last, or the list says. 0 where unknown.
 	Head uint64
-	// Lag is the number of blocks that Head is under the highest of all.
+	// HeadAt is when it said so; zero without [WithFreshness] or where only the list says.
+	HeadAt time.Time
+	// Lag is the number of blocks that Head is under the highest of all; with
+	// [WithFreshness] under the high-water mark.
 	Lag uint64
+	// Doubt says why its head isn't taken at its word; empty where it is.
+	Doubt string
 
 	// InFlight is the number of attempts under way.
 	InFlight int
@@ -42,6 +51,29 @@ type RPCStats struct {
 	// Mean, P50, P95 and P99 are the latency of attempts with an answer; 0 where
 	// there is none. The quantiles are right within 13 %.
 	Mean, P50, P95, P99 time.Duration
+}
+
+// RPCState is whether an RPC is asked.
+type RPCState string
+
+// The states.
+const (
+	StateReady      RPCState = "ready"       // it is asked
+	StateCooling    RPCState = "cooling"     // it failed, and is left alone until RPCStats.Until
+	StateTrial      RPCState = "trial"       // its cooldown is over, and it hasn't answered since
+	StateResting    RPCState = "resting"     // it asked to be left alone (a rate limit), until RPCStats.Until
+	StateWrongChain RPCState = "wrong_chain" // it is on another chain, and is left out until the list changes
+)
+
+// HighWater is the high-water mark of a handle with [WithFreshness]: the highest head
+// that is believed, 0 before the first. It never goes down, unless the chain does.
+func (c *Chain) HighWater() uint64 {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if c.s.policy == nil {
+		return 0
+	}
+	return c.s.heads.mark
 }
 
 // Stats tells what the handle knows of its RPCs, in the order of the list. It sends
@@ -67,15 +99,43 @@ func (c *chainState) stats(now time.Time) []RPCStats {
 			all[i].Lag = highest - all[i].Head
 		}
 	}
+	if c.policy != nil {
+		c.heads.describe(c.ring, all, now)
+	}
 	return all
+}
+
+// describe puts what is known of heads into the statistics.
+func (v *headView) describe(r *ring, all []RPCStats, now time.Time) {
+	for i, e := range r.endpoints {
+		all[i].Head, all[i].HeadAt = e.heads.claim(), e.heads.at
+		all[i].Lag = v.lag(e.heads.claim())
+		all[i].Doubt = v.doubt(e, now)
+	}
+}
+
+// state says in a word whether the RPC is asked.
+func (e *endpoint) state(now time.Time) RPCState {
+	switch {
+	case e.expelled:
+		return StateWrongChain
+	case e.health.cooling(now):
+		return StateCooling
+	case e.backOff.lasts(now):
+		return StateResting
+	case e.health.stands():
+		return StateTrial
+	}
+	return StateReady
 }
 
 // stats is called with the chain's lock held.
 func (e *endpoint) stats(now time.Time) RPCStats {
 	n, until := e.health.standing()
-	s := RPCStats{RPC: e.label, Position: e.pos, FailuresInRow: n, Head: e.head.Load()}
-	if now.Before(until) {
-		s.Cooling, s.Until = true, until
+	s := RPCStats{RPC: e.label, Position: e.pos, State: e.state(now), FailuresInRow: n, Head: e.head.Load()}
+	s.Cooling = now.Before(until)
+	if until = later(until, e.backOff.until); now.Before(until) {
+		s.Until = until
 	}
 	for method, end := range e.unsupported {
 		if now.Before(end) {

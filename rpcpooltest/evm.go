@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/sha3"
@@ -30,6 +31,7 @@ type EVM struct {
 	head      uint64     // at since
 	since     time.Time
 	blockTime time.Duration // 0: blocks come by Mine only
+	reorgs    []uint64      // the first block of each reorganization, oldest first
 	txs       map[string]transaction
 }
 
@@ -72,8 +74,47 @@ func (c *EVM) headLocked() uint64 {
 	return c.head + uint64(time.Since(c.since)/c.blockTime)
 }
 
+// Reorg replaces the newest blocks, so many, by others with other hashes. Nodes still
+// know the old ones, but not as part of the chain.
+func (c *EVM) Reorg(blocks uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	head := c.headLocked()
+	c.reorgs = append(c.reorgs, head+1-min(head+1, blocks))
+}
+
+// Rewind takes the chain back to this block, from which it goes on.
+func (c *EVM) Rewind(block uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.head, c.since = block, time.Now()
+}
+
 // Hash is the hash of a block, on the chain itself and not on a fork.
-func (c *EVM) Hash(block uint64) string { return blockHash(c.id, 0, block) }
+func (c *EVM) Hash(block uint64) string { return blockHash(c.id, c.branch(block, -1), block) }
+
+// branch names the blocks that a block is one of after so many reorganizations; -1 stands
+// for all.
+func (c *EVM) branch(block uint64, after int) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if after < 0 {
+		after = len(c.reorgs)
+	}
+	branch := uint64(0)
+	for i, from := range c.reorgs[:after] {
+		if block >= from {
+			branch = uint64(i+1) << 32
+		}
+	}
+	return branch
+}
+
+func (c *EVM) reorgCount() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.reorgs)
+}
 
 func blockHash(id, fork, block uint64) string {
 	var seed [24]byte
@@ -156,6 +197,26 @@ func PrunedBelow(block uint64) EVMFault { return func(v *evmView) { v.pruned = b
 // OnChain says that its chain is another one, and has that one's blocks.
 func OnChain(id uint64) EVMFault { return func(v *evmView) { v.id = id } }
 
+// Alternating stands for a load balancer over two nodes, of which the second is so many
+// blocks behind: each request goes to the other one than the request before.
+func Alternating(blocks uint64) EVMFault {
+	turn := new(atomic.Uint64)
+	return func(v *evmView) { v.other, v.turn = blocks, turn }
+}
+
+// Caching answers what it was asked within the last ttl as it answered then.
+func Caching(ttl time.Duration) EVMFault {
+	kept := &answerCache{ttl: ttl, answers: map[string]keptAnswer{}}
+	return func(v *evmView) { v.cache = kept }
+}
+
+// Vague answers null, [] and 0x, as if there was nothing, where it lacks the block.
+func Vague() EVMFault { return func(v *evmView) { v.vague = true } }
+
+// Unexecuted has the headers of its newest blocks but hasn't executed them: its latest
+// block is so many behind, later ones have no state and no logs but are no error.
+func Unexecuted(blocks uint64) EVMFault { return func(v *evmView) { v.unexecuted = blocks } }
+
 // Serve gives the script entry of a node that serves the chain, with faults.
 func (c *EVM) Serve(faults ...EVMFault) Reply {
 	view := evmView{chain: c, id: c.id}
@@ -178,10 +239,50 @@ type evmView struct {
 	boast  uint64
 	fork   *uint64
 	pruned uint64
+
+	other uint64 // how far the second node behind the load balancer is behind
+	turn  *atomic.Uint64
+	cache *answerCache
+	vague bool
+
+	unexecuted uint64
 }
 
-// head is the newest block that the node has.
+// answerCache is what a caching node remembers.
+type answerCache struct {
+	ttl time.Duration
+
+	mu      sync.Mutex // protects answers
+	answers map[string]keptAnswer
+}
+
+type keptAnswer struct {
+	reply Reply
+	at    time.Time
+}
+
+// through gives the answer from before, or the one that answer gives.
+func (c *answerCache) through(q Request, answer func(Request) Reply) Reply {
+	key := q.Method + string(q.Params)
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if kept, ok := c.answers[key]; ok && now.Sub(kept.at) < c.ttl {
+		return kept.reply
+	}
+	reply := answer(q)
+	c.answers[key] = keptAnswer{reply, now}
+	return reply
+}
+
+// head is the newest block that the node has the state of.
 func (v evmView) head() uint64 {
+	head := v.headers()
+	return head - min(head, v.unexecuted)
+}
+
+// headers is the newest block that the node knows of.
+func (v evmView) headers() uint64 {
 	head := v.chain.Head()
 	head -= min(head, v.behind)
 	if v.stuck != nil {
@@ -194,5 +295,5 @@ func (v evmView) hash(block uint64) string {
 	if v.fork != nil && block >= *v.fork {
 		return blockHash(v.id, *v.fork+1, block)
 	}
-	return blockHash(v.id, 0, block)
+	return blockHash(v.id, v.chain.branch(block, -1), block)
 }

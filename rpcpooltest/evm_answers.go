@@ -19,6 +19,17 @@ var blockAt = map[string]int{
 }
 
 func (v evmView) answer(q Request) Reply {
+	if v.turn != nil && v.turn.Add(1)%2 == 0 {
+		v.behind += v.other
+	}
+	if v.cache != nil {
+		return v.cache.through(q, v.fresh)
+	}
+	return v.fresh(q)
+}
+
+// fresh is the answer of now.
+func (v evmView) fresh(q Request) Reply {
 	if at, ok := blockAt[q.Method]; ok {
 		return v.state(q, at)
 	}
@@ -50,8 +61,14 @@ func (v evmView) state(q Request, at int) Reply {
 		param = json.RawMessage(`"latest"`)
 	}
 	block, refusal := v.resolve(param)
-	if refusal != nil {
+	switch {
+	case refusal != nil && v.vague:
+		return emptyState(q.Method)
+	case refusal != nil:
 		return *refusal
+	}
+	if block > v.head() {
+		return emptyState(q.Method)
 	}
 	if block < v.pruned {
 		return Error(-32000, fmt.Sprintf("required historical state unavailable (reexec=%d)", safeDepth*4))
@@ -65,12 +82,23 @@ func (v evmView) state(q Request, at int) Reply {
 	return Result(quantity(block))
 }
 
+// emptyState is what a node says that has nothing for a block.
+func emptyState(method string) Reply {
+	switch method {
+	case "eth_getBalance", "eth_getTransactionCount":
+		return Result("0x0")
+	}
+	return Result("0x")
+}
+
 // resolve finds the block that a param names: a tag, a number, or an object of
 // EIP-1898.
 func (v evmView) resolve(param json.RawMessage) (uint64, *Reply) {
 	var named struct {
 		BlockNumber string `json:"blockNumber"`
 		BlockHash   string `json:"blockHash"`
+
+		RequireCanonical bool `json:"requireCanonical"`
 	}
 	var text string
 	switch {
@@ -78,6 +106,13 @@ func (v evmView) resolve(param json.RawMessage) (uint64, *Reply) {
 	case json.Unmarshal(param, &named) == nil && named.BlockHash != "":
 		if block, ok := v.find(named.BlockHash); ok {
 			return block, nil
+		}
+		if block, ok := v.findReplaced(named.BlockHash); ok {
+			if !named.RequireCanonical {
+				return block, nil
+			}
+			replaced := Error(-32000, "hash "+strings.TrimPrefix(named.BlockHash, "0x")+" is not currently canonical")
+			return 0, &replaced
 		}
 		unknown := Error(-32000, "header for hash not found")
 		return 0, &unknown
@@ -100,7 +135,7 @@ func (v evmView) resolve(param json.RawMessage) (uint64, *Reply) {
 		invalid := Error(-32602, "invalid argument 1: hex string without 0x prefix")
 		return 0, &invalid
 	}
-	if block > head {
+	if block > v.headers() {
 		beyond := Error(-32000, "header not found")
 		return 0, &beyond
 	}
@@ -110,10 +145,25 @@ func (v evmView) resolve(param json.RawMessage) (uint64, *Reply) {
 // find looks for a hash among the node's newest blocks.
 func (v evmView) find(hash string) (uint64, bool) {
 	const depth = 10_000
-	head := v.head()
+	head := v.headers()
 	for back := uint64(0); back <= min(head, depth); back++ {
 		if strings.EqualFold(v.hash(head-back), hash) {
 			return head - back, true
+		}
+	}
+	return 0, false
+}
+
+// findReplaced looks for a hash among the blocks that reorganizations have replaced.
+func (v evmView) findReplaced(hash string) (uint64, bool) {
+	const depth = 1000
+	head := v.headers()
+	for after := range v.chain.reorgCount() {
+		for back := uint64(0); back <= min(head, depth); back++ {
+			block := head - back
+			if strings.EqualFold(blockHash(v.id, v.chain.branch(block, after), block), hash) {
+				return block, true
+			}
 		}
 	}
 	return 0, false
@@ -161,11 +211,14 @@ func (v evmView) logs(q Request) Reply {
 	} else if from, refusal = v.resolve(orLatest(filter.FromBlock)); refusal == nil {
 		to, refusal = v.resolve(orLatest(filter.ToBlock))
 	}
-	if refusal != nil {
+	switch {
+	case refusal != nil && v.vague:
+		return Result([]any{})
+	case refusal != nil:
 		return *refusal
 	}
 	logs := []any{}
-	for block := from; block <= to; block++ {
+	for block := from; block <= min(to, v.head()); block++ {
 		log := logAt(block)
 		log["blockHash"] = v.hash(block)
 		logs = append(logs, log)

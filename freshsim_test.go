@@ -1,0 +1,357 @@
+package rpcpool_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bomzrpc/rpcpool"
+	"github.com/bomzrpc/rpcpool/rpcpooltest"
+)
+
+// Twelve RPCs of which eight deceive in different ways, random failures on all of them,
+// 200,000 reads: with the policy no answer is staler than MaxLag, none is from another
+// chain, no snapshot is mixed, and no honest RPC is out of the ring for longer than one
+// cooldown. The same reads without the policy show what it is worth. (Rules B2 to B7, D1,
+// D2; fewer reads under the race detector.)
+func TestTwelveDeceivers(t *testing.T) {
+	runs, reads := 20, 10_000
+	if underRace || testing.Short() {
+		runs, reads = 4, 1000
+	}
+	var with, without deception
+	for run := range runs {
+		for _, policy := range []bool{true, false} {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				s := newDeceivers(t, w, uint64(run), policy)
+				s.read(reads)
+				if policy {
+					with.add(&s.seen)
+				} else {
+					without.add(&s.seen)
+				}
+			})
+			if t.Failed() {
+				t.Fatalf("run %d", run)
+			}
+		}
+	}
+	t.Logf("with the policy:    %s", &with)
+	t.Logf("without the policy: %s", &without)
+	require.Zero(t, with.stale, "stale answers")
+	require.Zero(t, with.wrongChain, "answers from another chain")
+	require.Zero(t, with.mixed, "mixed snapshots")
+	require.Zero(t, with.outTooLong, "honest RPCs out of the ring for longer than a cooldown")
+	require.Less(t, with.refused, with.reads/20, "reads that ended with an error")
+	require.NotZero(t, without.stale, "the world deceives nobody")
+	require.NotZero(t, without.wrongChain)
+	require.NotZero(t, without.mixed)
+}
+
+// deception is what a bot got to see.
+type deception struct {
+	reads, stale, wrongChain, forked, mixed, refused, outTooLong, requests int
+}
+
+func (d *deception) add(other *deception) {
+	d.reads += other.reads
+	d.stale += other.stale
+	d.wrongChain += other.wrongChain
+	d.forked += other.forked
+	d.mixed += other.mixed
+	d.refused += other.refused
+	d.outTooLong += other.outTooLong
+	d.requests += other.requests
+}
+
+func (d *deception) String() string {
+	return fmt.Sprintf("%d reads (%.2f requests each): %d stale, %d from another chain, %d from a fork, %d of mixed states, %d refused",
+		d.reads, float64(d.requests)/float64(d.reads), d.stale, d.wrongChain, d.forked, d.mixed, d.refused)
+}
+
+const deceiversMaxLag = 2
+
+// deceivers is one run.
+type deceivers struct {
+	t      *testing.T
+	random *rand.Rand
+	chain  *rpcpooltest.EVM
+	other  *rpcpooltest.EVM // the other chain, to know its hashes
+	bot    *rpcpool.Chain
+	policy bool
+	seen   deception
+
+	mu       sync.Mutex // protects requests
+	requests int
+
+	honest map[string]bool // masked URLs
+
+}
+
+func newDeceivers(t *testing.T, w *rpcpooltest.World, seed uint64, policy bool) *deceivers {
+	s := &deceivers{
+		t: t, random: rand.New(rand.NewPCG(seed, 12)), policy: policy,
+		chain: rpcpooltest.NewEVM(1, 1000), other: rpcpooltest.NewEVM(5, 1000),
+		honest: map[string]bool{},
+	}
+	w.Network.SetRecording(false)
+	w.Proxy("p1")
+	s.chain.SetBlockTime(testBlockTime)
+	faults := map[string][]rpcpooltest.EVMFault{
+		"honest-1": nil, "honest-2": nil, "honest-3": nil, "honest-4": nil,
+		"lagging":     {rpcpooltest.Lagging(20)},
+		"frozen":      {rpcpooltest.StuckAt(1000 + s.random.Uint64N(60))},
+		"boasting":    {rpcpooltest.Boasting([]uint64{3, 50, 1 << 30}[s.random.IntN(3)])},
+		"forked":      {rpcpooltest.ForkedFrom(990)},
+		"other-chain": {rpcpooltest.OnChain(5)},
+		"alternating": {rpcpooltest.Alternating(10)},
+		"caching":     {rpcpooltest.Caching(3 * time.Minute)},
+		"vague":       {rpcpooltest.Vague(), rpcpooltest.Lagging(10)},
+	}
+	var names []string
+	for name := range faults {
+		names = append(names, name)
+	}
+	// The order of a map is no seed's.
+	slices.Sort(names)
+	s.random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	var listed []any
+	for _, name := range names {
+		node := w.Node(name, s.unreliable(s.chain.Serve(faults[name]...), strings.HasPrefix(name, "honest")))
+		entry := rpcpooltest.List(node)
+		entry.Height *= s.random.Uint64N(2) // known or not
+		listed = append(listed, entry)
+		if strings.HasPrefix(name, "honest") {
+			s.honest["http://"+name+".test/***"] = true
+		}
+	}
+	w.Pool.Lists("1", rpcpooltest.PoolList("eip155:1", listed...))
+	var opts []rpcpool.ChainOption
+	if policy {
+		opts = append(opts, rpcpool.WithFreshness(rpcpool.Freshness{MaxLag: deceiversMaxLag}))
+	}
+	mode := []rpcpool.Mode{rpcpool.Sticky, rpcpool.RoundRobin, rpcpool.LeastOutstanding}[s.random.IntN(3)]
+	s.bot = open(t, w, func(cfg *rpcpool.Config) {
+		cfg.Mode, cfg.VerifyChainID, cfg.Timeout = mode, policy, 3*time.Second
+		if policy {
+			cfg.MaxWait = 2 * testBlockTime
+		}
+	}).Chain("1", opts...)
+	return s
+}
+
+// unreliable has a node fail at random: an honest one once in five minutes at most, so
+// that its failures in a row are the handle's doing.
+func (s *deceivers) unreliable(answer rpcpooltest.Reply, honest bool) rpcpooltest.Reply {
+	random := rand.New(rand.NewPCG(s.random.Uint64(), 1))
+	var mu sync.Mutex
+	var last time.Time
+	answered := false
+	return rpcpooltest.Handle(func(q rpcpooltest.Request) rpcpooltest.Reply {
+		s.mu.Lock()
+		s.requests++
+		s.mu.Unlock()
+		mu.Lock()
+		defer mu.Unlock()
+		if random.IntN(100) > 0 || honest && (!answered || time.Since(last) < 5*time.Minute) {
+			answered = answered || q.Method != "eth_chainId" && q.Method != "eth_blockNumber"
+			return answer
+		}
+		last, answered = time.Now(), false
+		return []rpcpooltest.Reply{
+			rpcpooltest.Status(502), rpcpooltest.Reset(), rpcpooltest.Truncated(),
+			rpcpooltest.RateLimited(5 * time.Second), rpcpooltest.Garbage(), rpcpooltest.Hang(),
+			rpcpooltest.Error(-32603, "internal error"),
+		}[random.IntN(7)]
+	})
+}
+
+func (s *deceivers) read(reads int) {
+	for s.seen.reads < reads && !s.t.Failed() {
+		switch s.random.IntN(10) {
+		case 0:
+			s.snapshot()
+		case 1, 2:
+			s.latestNumber("eth_blockNumber")
+		case 3, 4, 5:
+			s.latestNumber("eth_getBalance", someAccount, "latest")
+		case 6, 7:
+			s.latestHash()
+		case 8:
+			s.byNumber()
+		case 9:
+			s.logs()
+		}
+		s.watchHonest()
+		time.Sleep(time.Duration(s.random.IntN(600)) * time.Millisecond)
+	}
+	s.seen.requests = s.requests
+}
+
+func (s *deceivers) call(method string, params ...any) (json.RawMessage, bool) {
+	s.seen.reads++
+	raw, err := s.bot.Call(s.t.Context(), method, params...)
+	if err != nil {
+		s.seen.refused++
+		return nil, false
+	}
+	return raw, true
+}
+
+// latestNumber reads what is, or shows, the number of the latest block.
+func (s *deceivers) latestNumber(method string, params ...any) {
+	oldest := s.oldest()
+	raw, ok := s.call(method, params...)
+	if !ok {
+		return
+	}
+	if n := number(s.t, raw); n < oldest || n > s.chain.Head()+deceiversMaxLag {
+		s.seen.stale++
+		s.complain("%s gave %d at %d", method, n, oldest)
+	}
+}
+
+// oldest is the oldest block that a latest read may be answered from: MaxLag under what
+// the handle has seen, and under what there is but for the block that came just now, which
+// nobody may have been asked for yet.
+func (s *deceivers) oldest() uint64 {
+	return max(s.chain.Head()-1, s.bot.HighWater()) - deceiversMaxLag
+}
+
+func (s *deceivers) complain(format string, args ...any) {
+	if s.policy {
+		s.t.Logf(format, args...)
+		var table strings.Builder
+		_ = rpcpool.WriteStats(&table, s.bot.Stats())
+		s.t.Log("\n" + table.String())
+	}
+}
+
+// latestHash reads the hash of the latest state.
+func (s *deceivers) latestHash() {
+	oldest := s.oldest()
+	raw, ok := s.call("eth_call", map[string]string{"to": someAccount}, "latest")
+	if !ok {
+		return
+	}
+	s.judgeHash(strings.Trim(string(raw), `"`), oldest, s.chain.Head())
+}
+
+// judgeHash says where a state is from.
+func (s *deceivers) judgeHash(hash string, from, to uint64) {
+	for n := from; n <= to; n++ {
+		if hash == s.chain.Hash(n) {
+			return
+		}
+		if hash == s.other.Hash(n) {
+			s.seen.wrongChain++
+			s.complain("a state of another chain")
+			return
+		}
+	}
+	for n := uint64(900); n < from; n++ {
+		switch hash {
+		case s.chain.Hash(n):
+			s.seen.stale++
+			s.complain("the state of block %d at %d", n, to)
+			return
+		case s.other.Hash(n):
+			s.seen.wrongChain++
+			return
+		}
+	}
+	s.seen.forked++
+}
+
+// byNumber reads the state of a block that exists.
+func (s *deceivers) byNumber() {
+	n := s.chain.Head() - s.random.Uint64N(8)
+	raw, ok := s.call("eth_getBalance", someAccount, fmt.Sprintf("0x%x", n))
+	if ok && number(s.t, raw) != n {
+		s.seen.stale++
+		s.complain("block %d reads as %s", n, raw)
+	}
+}
+
+// logs reads the logs of blocks that exist, of which each has one.
+func (s *deceivers) logs() {
+	to := s.chain.Head() - s.random.Uint64N(8)
+	raw, ok := s.call("eth_getLogs", map[string]string{"fromBlock": fmt.Sprintf("0x%x", to-5), "toBlock": fmt.Sprintf("0x%x", to)})
+	if !ok {
+		return
+	}
+	var logs []json.RawMessage
+	if json.Unmarshal(raw, &logs) != nil || len(logs) != 6 {
+		s.seen.stale++
+		s.complain("%d logs up to block %d", len(logs), to)
+	}
+}
+
+// snapshot reads three things that belong together, and without the policy in the way of
+// those who have no snapshots.
+func (s *deceivers) snapshot() {
+	ctx := s.t.Context()
+	states := map[string]bool{}
+	if !s.policy {
+		before := s.chain.Head()
+		for range 3 {
+			if raw, ok := s.call("eth_call", map[string]string{"to": someAccount}, "latest"); ok {
+				states[string(raw)] = true
+			}
+		}
+		if before == s.chain.Head() && len(states) > 1 {
+			s.seen.mixed++
+		}
+		return
+	}
+	s.seen.reads += 4
+	snap, err := s.bot.Snapshot(ctx, "latest")
+	if err != nil {
+		s.seen.refused++
+		return
+	}
+	for range 2 {
+		raw, err := snap.Call(ctx, "eth_call", map[string]string{"to": someAccount})
+		if err != nil {
+			s.seen.refused++
+			continue
+		}
+		states[strings.Trim(string(raw), `"`)] = true
+	}
+	raw, err := snap.Call(ctx, "eth_getBalance", someAccount)
+	switch {
+	case err != nil:
+		s.seen.refused++
+	case number(s.t, raw) != snap.Number():
+		s.seen.mixed++
+		s.complain("the balance is of block %s, the snapshot of %d", raw, snap.Number())
+	}
+	delete(states, snap.Hash())
+	if len(states) > 0 {
+		s.seen.mixed++
+		s.complain("a snapshot has two states")
+	}
+}
+
+// watchHonest sees to it that no honest RPC is left out for longer than one cooldown.
+func (s *deceivers) watchHonest() {
+	if !s.policy {
+		return
+	}
+	for _, stats := range s.bot.Stats() {
+		if !s.honest[stats.RPC] {
+			continue
+		}
+		if stats.FailuresInRow > 1 || stats.State == rpcpool.StateWrongChain {
+			s.seen.outTooLong++
+			s.complain("%s is out of the ring", stats.RPC)
+		}
+	}
+}
