@@ -45,6 +45,11 @@ func AppendErrorAnswer(dst, id []byte, code int, message string, data []byte) []
 
 // appendString appends a text as JSON, without escapes that only HTML needs.
 func appendString(dst []byte, text string) []byte {
+	if isPlain(text) {
+		dst = append(dst, '"')
+		dst = append(dst, text...)
+		return append(dst, '"')
+	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -52,6 +57,16 @@ func appendString(dst []byte, text string) []byte {
 		return append(dst, `""`...) // strings always encode
 	}
 	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+}
+
+// isPlain tells whether a text stands in JSON as it is, as every method's name does.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // ErrNotBatch says that a body is no answer to a batch.
@@ -63,37 +78,48 @@ type Answers map[string][]json.RawMessage
 // ParseBatchAnswer takes the answer to a batch apart. Whether its objects are answers
 // isn't looked at.
 func ParseBatchAnswer(body []byte) (Answers, error) {
-	if !json.Valid(body) {
-		return nil, ErrNotJSON
+	at := skipSpace(body, 0)
+	if at == len(body) || body[at] != '[' {
+		return nil, notThe(body, ErrNotBatch)
 	}
-	elements, isArray := Elements(body)
-	if !isArray {
-		return nil, ErrNotBatch
-	}
-	answers := make(Answers, len(elements))
-	for _, element := range elements {
-		if element[0] != '{' {
-			return nil, ErrNotBatch
+	answers := Answers{}
+	allObjects := true
+	array := enter(body, at, 0)
+	for array.next() {
+		if object, id := array.answer(); object != nil {
+			answers[string(id)] = append(answers[string(id)], object)
+		} else {
+			allObjects = false
 		}
-		id := idOf(element)
-		answers[id] = append(answers[id], element)
+	}
+	switch {
+	case !endsAt(body, array.at):
+		return nil, ErrNotJSON
+	case !allObjects:
+		return nil, ErrNotBatch
 	}
 	return answers, nil
 }
 
-// idOf gives an answer's id as the number that it stands for: some servers give a
-// number back as a string, which is as good.
-func idOf(object []byte) string {
-	var id string
-	for name, value := range members(object) {
-		if name == "id" {
-			id = string(value)
+// answer gives the object that next has found, and its id as the number that it stands
+// for: some servers give a number back as a string, which is as good. What is no
+// object is nil.
+func (c *cursor) answer() (object json.RawMessage, id []byte) {
+	start := c.at
+	if start >= len(c.data) || c.data[start] != '{' {
+		c.value()
+		return nil, nil
+	}
+	inner := enter(c.data, start, c.depth)
+	for inner.next() {
+		if name, value := inner.member(); string(name) == "id" {
+			id = plainID(value)
 		}
 	}
-	if len(id) >= 2 && id[0] == '"' {
-		id = id[1 : len(id)-1]
+	if c.at = inner.at; c.at == malformed {
+		return nil, nil
 	}
-	return id
+	return c.data[start:c.at:c.at], id
 }
 
 // For gives the answers to a request: one, where the server did as it should.

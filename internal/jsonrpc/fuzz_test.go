@@ -20,6 +20,9 @@ func FuzzParseAnswer(f *testing.F) {
 		`{"id":1,"error":{"Code":1,"MESSAGE":"m"}}`, `{"id":1,"error":{"code":1e3}}`, "{\"\xff\":1,\"result\":\"\xff\"}",
 		`{"id":1,"result":[01]}`, " \n{ \"id\" : 1 , \"result\" : [ 1 , 2 ] \n} ", `{"id":1,"result":"\\\"}{"}`,
 		`{"":{"":{"":[[[]]]}},"result":-0}`, `{"id":1,"error":{}}`, `{"id":1,"error":"text"}`, `{"id":1,"error":""}`, `{"id":1,"error":{"message":""}}`,
+		`{"ID":1,"Result":2,"id":3,"result":4}`, `{"id":"18446744073709551615","result":{}}`, `{"id":01,"result":1}`, `{"id":1,"result":"0x`, `{"id":1,"result":1}}`,
+		`{"id":1,"result":["0123456789abcdef","\\\"0123456"],"result":{"a":[true,false,null]}}`, `{"id" 1}`, `{"result":1,}`, `{"result":}`, `{,"result":1}`,
+		`{"res\u0075lt":1,"\u0065rror":{"code":-1},"error":null}`, `{"result\u0000":1,"result":2}`, string(logsAnswer(1)),
 	} {
 		f.Add([]byte(seed))
 	}
@@ -37,6 +40,7 @@ func FuzzParseAnswer(f *testing.F) {
 		switch {
 		case hasError && string(rawError) != "null":
 			requireSameError(t, rawError, answer, err)
+			require.True(t, err != nil || string(object["id"]) == string(answer.ID))
 		case !hasResult:
 			require.ErrorIs(t, err, ErrNeither)
 		default:

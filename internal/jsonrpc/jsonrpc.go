@@ -16,11 +16,7 @@ func AppendRequest(dst []byte, id uint64, method string, params []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = strconv.AppendUint(dst, id, 10)
 	dst = append(dst, `,"method":`...)
-	name, err := json.Marshal(method)
-	if err != nil {
-		name = []byte(`""`) // strings always marshal
-	}
-	dst = append(dst, name...)
+	dst = appendString(dst, method)
 	dst = append(dst, `,"params":`...)
 	dst = append(dst, params...)
 	return append(dst, '}')
@@ -51,22 +47,23 @@ var (
 )
 
 // ParseAnswer takes an answer apart. Members that JSON-RPC doesn't name are
-// passed over; of a member that stands twice the last one counts, as for
-// encoding/json. A null error beside a result is none; both are an error.
+// passed over, and so are theirs in other letters (Result, ID); of a member that stands
+// twice the last one counts, as for encoding/json. A null error beside a result is
+// none; both are an error.
 func ParseAnswer(body []byte) (Answer, error) {
-	trimmed := bytes.TrimLeft(body, " \t\r\n")
+	at := skipSpace(body, 0)
 	switch {
-	case len(trimmed) == 0:
+	case at == len(body):
 		return Answer{}, ErrEmpty
-	case !json.Valid(body):
-		return Answer{}, ErrNotJSON
-	case trimmed[0] != '{':
-		return Answer{}, ErrNotObject
+	case body[at] != '{':
+		return Answer{}, notThe(body, ErrNotObject)
 	}
 	var answer Answer
 	var rawError json.RawMessage
-	for name, value := range members(trimmed) {
-		switch name {
+	object := enter(body, at, 0)
+	for object.next() {
+		name, value := object.member()
+		switch string(name) {
 		case "id":
 			answer.ID = value
 		case "result":
@@ -74,6 +71,9 @@ func ParseAnswer(body []byte) (Answer, error) {
 		case "error":
 			rawError = value
 		}
+	}
+	if !endsAt(body, object.at) {
+		return Answer{}, ErrNotJSON
 	}
 	if len(rawError) > 0 && string(rawError) != "null" {
 		parsed, err := ParseError(rawError)
@@ -89,14 +89,28 @@ func ParseAnswer(body []byte) (Answer, error) {
 	return answer, nil
 }
 
+// notThe gives the error for a body that isn't of the form it should be: that it isn't
+// JSON at all counts first.
+func notThe(body []byte, form error) error {
+	if !valid(body) {
+		return ErrNotJSON
+	}
+	return form
+}
+
 // HasID tells whether the answer's id is this one. Some servers give a number
 // back as a string, which is as good.
 func (a *Answer) HasID(id uint64) bool {
-	text := string(a.ID)
-	if len(text) >= 2 && text[0] == '"' {
-		text = text[1 : len(text)-1]
+	var digits [20]byte
+	return bytes.Equal(plainID(a.ID), strconv.AppendUint(digits[:0], id, 10))
+}
+
+// plainID gives the number in an id that may be the number as a text.
+func plainID(id json.RawMessage) []byte {
+	if len(id) >= 2 && id[0] == '"' {
+		return id[1 : len(id)-1]
 	}
-	return text == strconv.FormatUint(id, 10)
+	return id
 }
 
 // ParseError reads an error object. Servers leave out the code or the message, or

@@ -33,7 +33,7 @@ func ParseRequests(body []byte) (requests []Request, batch bool, fault *Error) {
 	switch {
 	case len(trimmed) == 0:
 		return nil, false, &Error{Code: CodeNotJSON, Message: "parse error: the body is empty"}
-	case !json.Valid(body):
+	case !valid(body):
 		return nil, false, &Error{Code: CodeNotJSON, Message: "parse error: the body isn't JSON"}
 	case trimmed[0] == '{':
 		return []Request{parseRequest(trimmed)}, false, nil
@@ -59,8 +59,10 @@ func parseRequest(value []byte) Request {
 	}
 	var r Request
 	var method json.RawMessage
-	for name, member := range members(value) {
-		switch name {
+	object := enter(value, 0, 0)
+	for object.next() {
+		name, member := object.member()
+		switch string(name) {
 		case "id":
 			r.ID = member
 		case "method":

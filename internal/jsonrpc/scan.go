@@ -1,141 +1,127 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"encoding/json"
-	"iter"
-	"strings"
 )
 
-// members gives the members of a JSON object in order, as parts of the object's
-// bytes. The object must be valid JSON: nothing is checked here again.
-func members(object []byte) iter.Seq2[string, json.RawMessage] {
-	return func(yield func(string, json.RawMessage) bool) {
-		s := scanner{data: object, at: 1}
-		for {
-			s.skipSpace()
-			if s.done() || s.data[s.at] == '}' {
-				return
-			}
-			if s.data[s.at] == ',' {
-				s.at++
-				continue
-			}
-			name := memberName(s.value())
-			s.skipSpace()
-			s.at++ // the colon
-			s.skipSpace()
-			if !yield(name, s.value()) {
-				return
-			}
-		}
+// cursor walks over the members of an object, or the elements of an array, and checks
+// them on its way, so that taking a body apart and validating it are one pass:
+//
+//	object := enter(data, at, 0)
+//	for object.next() {
+//		name, value := object.member()
+//		…
+//	}
+//	// object.at is behind the object, or malformed
+//
+// What it gave counts only when it has come to the end: until then the rest may turn
+// out not to be JSON.
+type cursor struct {
+	data    []byte
+	at      int  // where the item begins that next has found, then behind it
+	depth   int  // how many objects and arrays are open, this one included
+	closing byte // what ends it
+	begun   bool // an item has been found
+}
+
+// enter begins at the opening brace or bracket, inside of so many open objects and
+// arrays.
+func enter(data []byte, at, depth int) cursor {
+	closing := byte('}')
+	if data[at] == '[' {
+		closing = ']'
 	}
+	return cursor{data: data, at: at + 1, depth: depth + 1, closing: closing}
+}
+
+// next goes on to the next item. At the end, and where there is no JSON, there is none.
+func (c *cursor) next() bool {
+	if c.at == malformed {
+		return false
+	}
+	c.at = skipSpace(c.data, c.at)
+	switch {
+	case c.at >= len(c.data):
+		c.at = malformed
+	case c.data[c.at] == c.closing:
+		c.at++
+	case !c.begun:
+		c.begun = true
+		return true
+	case c.data[c.at] == ',':
+		c.at = skipSpace(c.data, c.at+1)
+		return true
+	default:
+		c.at = malformed
+	}
+	return false
+}
+
+// value gives the bytes of the element that next has found, or of the member behind
+// its name; nil where there is no value.
+func (c *cursor) value() json.RawMessage {
+	start := c.at
+	if c.at = skipValue(c.data, start, c.depth); c.at == malformed {
+		return nil
+	}
+	return c.data[start:c.at:c.at]
+}
+
+// member gives the name, without its escapes, and the value of the member that next
+// has found.
+func (c *cursor) member() (name []byte, value json.RawMessage) {
+	start := c.at
+	end := c.skipName()
+	if end == malformed {
+		return nil, nil
+	}
+	return unescaped(c.data[start:end]), c.value()
+}
+
+// skipName goes on to a member's value and gives where the name ends.
+func (c *cursor) skipName() (end int) {
+	if c.at >= len(c.data) || c.data[c.at] != '"' {
+		c.at = malformed
+		return malformed
+	}
+	if end = skipString(c.data, c.at+1); end == malformed {
+		c.at = malformed
+		return malformed
+	}
+	if c.at = skipColon(c.data, end); c.at == malformed {
+		return malformed
+	}
+	return end
+}
+
+// unescaped gives what a string stands for. Nearly every name is written as it is.
+func unescaped(quoted []byte) []byte {
+	text := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(text, '\\') < 0 {
+		return text
+	}
+	var plain string
+	if json.Unmarshal(quoted, &plain) != nil {
+		return text
+	}
+	return []byte(plain)
 }
 
 // Elements gives the elements of a JSON array as parts of its bytes; false where
-// the value isn't an array. The value must be valid JSON.
+// the value isn't an array.
 func Elements(value []byte) (elements []json.RawMessage, isArray bool) {
-	s := scanner{data: value}
-	s.skipSpace()
-	if s.done() || s.data[s.at] != '[' {
+	at := skipSpace(value, 0)
+	if at >= len(value) || value[at] != '[' {
 		return nil, false
 	}
 	elements = []json.RawMessage{}
-	for s.at++; ; {
-		s.skipSpace()
-		if s.done() || s.data[s.at] == ']' {
-			return elements, true
-		}
-		if s.data[s.at] == ',' {
-			s.at++
-			continue
-		}
-		elements = append(elements, s.value())
+	array := enter(value, at, 0)
+	for array.next() {
+		elements = append(elements, array.value())
 	}
-}
-
-func memberName(quoted []byte) string {
-	text := string(quoted[1 : len(quoted)-1])
-	if !strings.Contains(text, `\`) {
-		return text
+	if !endsAt(value, array.at) {
+		return nil, false
 	}
-	var unescaped string
-	if json.Unmarshal(quoted, &unescaped) != nil {
-		return text
-	}
-	return unescaped
-}
-
-// scanner walks over valid JSON.
-type scanner struct {
-	data []byte
-	at   int
-}
-
-func (s *scanner) done() bool { return s.at >= len(s.data) }
-
-func (s *scanner) skipSpace() {
-	for !s.done() {
-		switch s.data[s.at] {
-		case ' ', '\t', '\r', '\n':
-			s.at++
-		default:
-			return
-		}
-	}
-}
-
-// value walks over the value that begins here, and gives its bytes.
-func (s *scanner) value() []byte {
-	start := s.at
-	switch s.data[s.at] {
-	case '"':
-		s.skipString()
-	case '{', '[':
-		s.skipNested()
-	default:
-		s.skipPlain()
-	}
-	return s.data[start:s.at:s.at]
-}
-
-func (s *scanner) skipString() {
-	for s.at++; !s.done(); s.at++ {
-		switch s.data[s.at] {
-		case '\\':
-			s.at++
-		case '"':
-			s.at++
-			return
-		}
-	}
-}
-
-func (s *scanner) skipNested() {
-	depth := 0
-	for !s.done() {
-		switch s.data[s.at] {
-		case '"':
-			s.skipString()
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-		}
-		s.at++
-		if depth == 0 {
-			return
-		}
-	}
-}
-
-// skipPlain walks over a number, true, false or null.
-func (s *scanner) skipPlain() {
-	for !s.done() {
-		switch s.data[s.at] {
-		case ',', '}', ']', ' ', '\t', '\r', '\n':
-			return
-		}
-		s.at++
-	}
+	return elements, true
 }
