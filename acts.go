@@ -7,6 +7,21 @@ import (
 
 // This file has what is done upon each verdict (the table of rule A5).
 
+// answered goes on after a good answer: to a question, to the request, or one that others
+// are asked about before it is handed out.
+func (k *call) answered(v *visit, req request, out outcome) step {
+	switch {
+	case req != k.req:
+		k.pool.proxies.served(v.proxy)
+		return sameRPC
+	case out.doubt != "":
+		k.pool.proxies.served(v.proxy)
+		k.held = &heldAnswer{e: v.e, proxy: v.proxy, out: out}
+		return unconfirmed
+	}
+	return k.succeed(v.e, v.proxy, out)
+}
+
 // succeed hands the result out: the RPC and the proxy are as good as new, and
 // what this call had against the RPC is forgotten.
 func (k *call) succeed(e *endpoint, p *proxy, out outcome) step {

@@ -21,6 +21,10 @@ type visit struct {
 	trial    bool   // the one request that an RPC gets after its cooldown
 	probe    *probe // what this visit is finding out; nil if nothing
 	mark     uint64 // the high-water mark when the next request is sent
+
+	proxy      *proxy
+	triedOther bool // another proxy was tried because the RPC blocked one's address
+	refusals   int  // by proxies
 }
 
 // probe is a question to an RPC that is under way. Others wait for its end.
@@ -234,7 +238,7 @@ func (k *call) settleDoubt(e *endpoint) step {
 	c, now := k.chain, time.Now()
 	c.mu.Lock()
 	c.heads.askedAround = now
-	believed := c.heads.believes(e, now) || !c.heardOthers(e, now) && c.heads.takeAlone(e, now)
+	believed := c.heads.believes(e, now) || !c.heardOthers(e, now) && c.heads.takeAlone(e)
 	good := believed && c.heads.lag(e.heads.claim()) <= k.policy.MaxLag && e.heads.claim() >= k.demand.floor
 	c.mu.Unlock()
 	held := k.held

@@ -89,7 +89,7 @@ type step int
 
 const (
 	next     step = iota // with the next candidate
-	sameRPC              // with the same RPC, through the next proxy
+	sameRPC              // with the same RPC, through the visit's proxy
 	anew                 // with candidates taken anew: failures were undone
 	finished             // not at all: there is a result or an error
 )
@@ -279,11 +279,9 @@ func (k *call) visit(v *visit) step {
 		return next
 	}
 	defer k.exit(v)
-	p := k.pool.proxies.current(time.Now())
-	if p == nil {
+	if v.proxy = k.pool.proxies.current(time.Now()); v.proxy == nil {
 		return k.outOfProxies()
 	}
-	e, triedOther, refusals := v.e, false, 0
 	for {
 		req := k.req
 		if k.careful {
@@ -295,61 +293,62 @@ func (k *call) visit(v *visit) step {
 				req = question
 			}
 		}
-		out, deaths := k.attempt(v, p, req)
+		out, deaths := k.attempt(v, req)
 		if k.err != nil {
 			return finished
 		}
-		if out.mayHaveRun {
-			return k.leaveOpen(e, p, out, deaths)
-		}
-		switch out.verdict {
-		case VerdictOK:
-			if req != k.req {
-				k.pool.proxies.served(p)
-				continue
-			}
-			if out.doubt != "" {
-				k.pool.proxies.served(p)
-				k.held = &heldAnswer{e: e, proxy: p, out: out}
-				return unconfirmed
-			}
-			return k.succeed(e, p, out)
-		case VerdictCaller:
-			return k.refused(out)
-		case VerdictProxyFail:
-			if s := k.proxyFailed(e, p, out, deaths); s != sameRPC {
-				return s
-			}
-			// Other calls may bring proxies back as fast as they fail here.
-			refusals++
-			if p = k.pool.proxies.current(time.Now()); p == nil || refusals > len(k.pool.proxies.proxies) {
-				return k.outOfProxies()
-			}
-		case VerdictIPBlocked:
-			other := k.otherProxy(p, triedOther)
-			if other == nil {
-				return k.rpcFailed(e, out)
-			}
-			p, triedOther = other, true
-		case VerdictConnFail:
-			return k.connFailed(e, p, out, deaths)
-		case VerdictUnsupported, VerdictRange, VerdictNoState:
-			return k.passOver(e, req, out)
-		case VerdictStale:
-			return k.stale(e, out)
-		case VerdictWrongChain:
-			return k.expel(e, out)
-		default:
-			return k.rpcFailed(e, out)
+		if s := k.act(v, req, out, deaths); s != sameRPC {
+			return s
 		}
 	}
+}
+
+// act does what the table of rule A5 says for the outcome of an attempt.
+func (k *call) act(v *visit, req request, out outcome, deaths uint64) step {
+	e, p := v.e, v.proxy
+	if out.mayHaveRun {
+		return k.leaveOpen(e, p, out, deaths)
+	}
+	switch out.verdict {
+	case VerdictOK:
+		return k.answered(v, req, out)
+	case VerdictCaller:
+		return k.refused(out)
+	case VerdictProxyFail:
+		if s := k.proxyFailed(e, p, out, deaths); s != sameRPC {
+			return s
+		}
+		// Other calls may bring proxies back as fast as they fail here.
+		v.refusals++
+		v.proxy = k.pool.proxies.current(time.Now())
+		if v.proxy == nil || v.refusals > len(k.pool.proxies.proxies) {
+			return k.outOfProxies()
+		}
+		return sameRPC
+	case VerdictIPBlocked:
+		other := k.otherProxy(p, v.triedOther)
+		if other == nil {
+			return k.rpcFailed(e, out)
+		}
+		v.proxy, v.triedOther = other, true
+		return sameRPC
+	case VerdictConnFail:
+		return k.connFailed(e, p, out, deaths)
+	case VerdictUnsupported, VerdictRange, VerdictNoState:
+		return k.passOver(e, req, out)
+	case VerdictStale:
+		return k.stale(e, out)
+	case VerdictWrongChain:
+		return k.expel(e, out)
+	}
+	return k.rpcFailed(e, out)
 }
 
 // attempt sends a request once: the call's own, or a question to the RPC. Where the
 // caller or the pool ended it, k.err says so and the outcome is nobody's. deaths is the
 // proxy's count at its start.
-func (k *call) attempt(v *visit, p *proxy, req request) (out outcome, deaths uint64) {
-	e := v.e
+func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
+	e, p := v.e, v.proxy
 	deaths = p.deaths.Load()
 	if k.err = k.ended(); k.err != nil {
 		return outcome{}, deaths
@@ -398,62 +397,4 @@ func (k *call) note(e *endpoint, p *proxy, method string, out outcome, took time
 		slog.String("verdict", string(a.Verdict)),
 		slog.String("detail", a.Detail),
 		slog.Duration("duration", took))
-}
-
-// ended gives the error of a call that its caller or Close has ended.
-func (k *call) ended() error {
-	if err := callerEnd(k.ctx); err != nil {
-		return k.interrupted(err)
-	}
-	if k.pool.shut.Load() {
-		return ErrClosed
-	}
-	return nil
-}
-
-// interrupted adds the story of the call to its caller's own end; other errors
-// it leaves as they are.
-func (k *call) interrupted(err error) error {
-	end := callerEnd(k.ctx)
-	if end == nil || isError(err) {
-		return err
-	}
-	return &InterruptedError{Err: end, Attempts: k.attempts}
-}
-
-// callerEnd gives why the caller's context has ended; nil while it hasn't. A socket
-// whose deadline is the context's may fail a moment before the context's own timer
-// fires: that is the caller's end, and nobody's fault.
-func callerEnd(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
-		return context.DeadlineExceeded
-	}
-	return nil
-}
-
-// exhausted is the error of a call that nobody answered (rule A4.4).
-func (k *call) exhausted() error {
-	if k.rangeRefusals > 0 {
-		return &LogsRangeTooLargeError{SuggestedSpan: k.named, Attempts: k.attempts}
-	}
-	c := k.chain
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k.sawStale || k.demand.latest && c.allLag(time.Now()) {
-		return c.staleError(k.attempts, &k.demand, &k.policy, time.Now())
-	}
-	err := &NoHealthyRPCError{Chain: c.ref, Attempts: k.attempts}
-	if c.ring != nil {
-		err.Listed = len(c.ring.endpoints)
-		err.RetryAt = c.ring.firstBack(k.want.need, time.Now())
-	}
-	return err
-}
-
-func (k *call) outOfProxies() step {
-	k.err = &ProxyError{Attempts: k.attempts, RetryAt: k.pool.proxies.firstBack(time.Now())}
-	return finished
 }

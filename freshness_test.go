@@ -263,8 +263,7 @@ func TestRollbackOfTheChain(t *testing.T) {
 				began := time.Now()
 				for time.Since(began) < 90*time.Second {
 					_, err := chain.Call(t.Context(), "eth_getBalance", someAccount, "latest")
-					var stale *rpcpool.StaleError
-					if !errors.As(err, &stale) {
+					if _, stale := errors.AsType[*rpcpool.StaleError](err); !stale {
 						require.NoError(t, err)
 						break
 					}

@@ -173,6 +173,7 @@ func (s *deceivers) unreliable(answer rpcpooltest.Reply, honest bool) rpcpooltes
 	})
 }
 
+// read reads at random, in the run's bubble.
 func (s *deceivers) read(reads int) {
 	for s.seen.reads < reads && !s.t.Failed() {
 		switch s.random.IntN(10) {

@@ -274,7 +274,7 @@ func (v *headView) overdue(r *ring, e *endpoint, now time.Time) bool {
 
 // takeAlone believes the one RPC that can be asked. Not where its word contradicts
 // what is known: a chain that has a pace doesn't jump.
-func (v *headView) takeAlone(e *endpoint, now time.Time) bool {
+func (v *headView) takeAlone(e *endpoint) bool {
 	if _, known := v.pace.known(); known && v.anchor > 0 {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -139,8 +140,8 @@ func (w *writes) mined(hash string, block uint64) {
 // home gives the RPC that reads stay on: the one that took the last transaction whose
 // receipt wasn't seen; nil where there is none.
 func (w *writes) home(now time.Time) *endpoint {
-	for i := len(w.sent) - 1; i >= 0; i-- {
-		if each := w.sent[i]; each.block == 0 && now.Before(each.forgets) {
+	for _, each := range slices.Backward(w.sent) {
+		if each.block == 0 && now.Before(each.forgets) {
 			return each.by
 		}
 	}

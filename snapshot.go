@@ -276,13 +276,12 @@ func lacksBlock(out outcome) outcome {
 
 // isEmpty tells whether a result says that there is nothing.
 func isEmpty(result json.RawMessage) bool {
-	switch text := strings.TrimSpace(string(result)); {
-	case text == "null", text == "[]", text == `""`:
+	text := strings.TrimSpace(string(result))
+	if text == "null" || text == "[]" || text == `""` {
 		return true
-	default:
-		digits, isHex := strings.CutPrefix(strings.Trim(text, `"`), "0x")
-		return isHex && strings.Trim(digits, "0") == ""
 	}
+	digits, isHex := strings.CutPrefix(strings.Trim(text, `"`), "0x")
+	return isHex && strings.Trim(digits, "0") == ""
 }
 
 // isHash tells whether a text is a hash of 32 bytes.

@@ -59,11 +59,7 @@ func TestSnapshotNamesTheHash(t *testing.T) {
 		} {
 			var params []any
 			require.NoError(t, json.Unmarshal([]byte(c.params), &params))
-			raws := make([]any, len(params))
-			for i, each := range params {
-				raws[i] = each
-			}
-			_, err := snap.Call(t.Context(), c.method, raws...)
+			_, err := snap.Call(t.Context(), c.method, params...)
 			require.NoError(t, err, c.method)
 			done := w.Network.Exchanges()
 			last := done[len(done)-1]

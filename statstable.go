@@ -13,7 +13,7 @@ import (
 //	err := rpcpool.WriteStats(os.Stdout, chain.Stats())
 func WriteStats(w io.Writer, stats []RPCStats) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "RPC\tHEAD\tLAG\tSERVED\tTRANSPORT\tPROTOCOL\tSEMANTIC\t429\tMEAN\tP95\tEJECTED\tSTATE")
+	_, _ = fmt.Fprintln(table, "RPC\tHEAD\tLAG\tSERVED\tTRANSPORT\tPROTOCOL\tSEMANTIC\t429\tMEAN\tP95\tEJECTED\tSTATE")
 	for i := range stats {
 		s := &stats[i]
 		state := string(s.State)
@@ -23,7 +23,7 @@ func WriteStats(w io.Writer, stats []RPCStats) error {
 		if !s.Until.IsZero() {
 			state += fmt.Sprintf(" %ds", max(int(time.Until(s.Until).Round(time.Second)/time.Second), 0))
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%d\t%s\n",
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%d\t%s\n",
 			s.RPC, orDash(s.Head, s.Head), orDash(s.Head, s.Lag), s.Served,
 			s.Transport, s.Protocol, s.Semantic, s.RateLimited,
 			shortDuration(s.Mean), shortDuration(s.P95), s.Ejections, state)

@@ -74,6 +74,9 @@ ssh-D) # the login is the one account of the copied /etc/passwd
 	;;
 anvil) exec "$CACHE/npm/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil" --host 127.0.0.1 --port "$port" --quiet ;;
 anvil-manual) exec "$CACHE/npm/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil" --host 127.0.0.1 --port "$port" --quiet --no-mining ;;
+anvil-twin) # those that mine at the same timestamps have the same blocks, down to the hashes
+	exec "$CACHE/npm/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil" --host 127.0.0.1 --port "$port" --quiet --timestamp "$GENESIS_TIME"
+	;;
 hardhat | hardhat-manual)
 	[ "$kind" = hardhat ] || export MINING=manual
 	ln -sfn "$CACHE/npm/node_modules" "$HOME_DIR/node_modules"
