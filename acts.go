@@ -1,7 +1,7 @@
 package rpcpool
 
 import (
-	"slices"
+	"errors"
 	"time"
 )
 
@@ -42,9 +42,7 @@ func (k *call) succeed(e *endpoint, p *proxy, out outcome) step {
 // most likely says that it was mined.
 func (k *call) refused(out outcome) step {
 	k.err = out.err
-	k.doubtful = k.want.method == "eth_sendRawTransaction" && slices.ContainsFunc(k.attempts, func(a Attempt) bool {
-		return a.Verdict == VerdictConnFail || a.Verdict == VerdictRPCFail
-	})
+	k.doubtful = k.arrived && isRawSend(k.want.method)
 	return finished
 }
 
@@ -73,14 +71,23 @@ func (k *call) connFailed(e *endpoint, p *proxy, out outcome, deaths uint64) ste
 }
 
 // leaveOpen ends a call whose request may have had its effect before it failed: a
-// second one could have it twice (rule C2). The RPC is at fault all the same.
+// second one could have it twice (rule C2); or whose answer broke off after a part of it
+// was handed out. The RPC is at fault all the same, if it had
+// its full time.
 func (k *call) leaveOpen(e *endpoint, p *proxy, out outcome, deaths uint64) step {
-	if out.verdict == VerdictConnFail {
+	switch {
+	case out.early:
+		k.moveOn(e)
+	case out.verdict == VerdictConnFail:
 		k.connFailed(e, p, out, deaths)
-	} else {
+	default:
 		k.rpcFailed(e, out)
 	}
-	k.err = &AmbiguousError{Method: k.want.method, Attempts: k.attempts}
+	if out.mayHaveRun {
+		k.err = &AmbiguousError{Method: k.want.method, Attempts: k.attempts}
+	} else {
+		k.err = &PartialAnswerError{Attempts: k.attempts}
+	}
 	return finished
 }
 
@@ -253,12 +260,17 @@ func (k *call) checkSuspects() step {
 // check finds out whether a proxy is dead. If it is, the failures through it no
 // longer stand; if not, they stand for good and the count begins from zero.
 func (k *call) check(p *proxy) step {
+	if k.budget != nil && !k.budget.takeMore() {
+		return next // no request is left to find out by
+	}
 	dead, err := k.pool.checks.isDead(k.ctx, p)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoPatience):
+		return next // nothing is known: the failures stand for now, and may yet be undone
+	case err != nil:
 		k.err = k.interrupted(err)
 		return finished
-	}
-	if dead {
+	case dead:
 		k.noticeUndone()
 		return anew
 	}

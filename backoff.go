@@ -84,8 +84,6 @@ func (k *call) setAside(e *endpoint, out outcome, aside func(now time.Time)) ste
 		return next
 	}
 	aside(f.at)
-	if c.pool.mode == Sticky && c.ring != nil && e.pos == c.cursor && e.pos >= 0 {
-		c.cursor = (e.pos + 1) % len(c.ring.endpoints)
-	}
+	c.stepOff(e)
 	return next
 }

@@ -35,6 +35,9 @@ func (b *batchRun) exchange(g *batchGroup) []batchAnswer {
 	if refused {
 		answers = b.scout(g)
 	}
+	for i := range answers {
+		answers[i].out.given = g.allotted
+	}
 	return answers
 }
 
@@ -90,11 +93,13 @@ func (b *batchRun) post(g *batchGroup) (answers []batchAnswer, refused bool) {
 	if linkFailed != nil {
 		out := judgeLink(linkFailed, to.proxy.dial.AbsoluteForm())
 		out.detail = to.endpoint.secrets.Scrub(out.detail)
+		out.arrived = linkFailed.written
 		return g.all(out), false
 	}
 	defer res.Body.Close()
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		out := (&callRequest{pool: b.pool}).judgeStatus(to, res)
+		out.arrived = true
 		if refusesBatch(res.StatusCode, out.verdict) {
 			return nil, true
 		}
@@ -102,7 +107,9 @@ func (b *batchRun) post(g *batchGroup) (answers []batchAnswer, refused bool) {
 	}
 	whole, more, err := readLimited(res.Body, b.pool.maxResponseBytes)
 	if err != nil {
-		return g.all(brokenBody(ctx, err)), false
+		out := brokenBody(ctx, err)
+		out.arrived = true
+		return g.all(out), false
 	}
 	parts, err := jsonrpc.ParseBatchAnswer(whole)
 	if more || err != nil {
@@ -162,7 +169,7 @@ func (g *batchGroup) judge(parts jsonrpc.Answers) (answers []batchAnswer, refuse
 			*out = failed(VerdictRPCFail, reportRPC, "the answer to the batch has several for this request")
 			refused = false
 		}
-		out.batch = blame
+		out.batch, out.arrived = blame, true
 	}
 	return answers, refused
 }

@@ -209,7 +209,7 @@ func (r *batchedRequest) send(ctx context.Context, to target) outcome {
 	if deadline, ok := ctx.Deadline(); ok {
 		allotted = min(allotted, time.Until(deadline))
 	}
-	if !repeatable(r.name) {
+	if !r.pool.repeats.allow(r.name) {
 		return r.alone(to, allotted)
 	}
 	if !r.run.chain.takesBatches(to.endpoint) {

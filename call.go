@@ -3,7 +3,6 @@ package rpcpool
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/crypto/sha3"
 
 	"github.com/bomzrpc/rpcpool/internal/jsonrpc"
 	"github.com/bomzrpc/rpcpool/internal/redact"
@@ -89,40 +86,38 @@ func (r *callRequest) method() string        { return r.name }
 func (r *callRequest) encodedParams() []byte { return r.params }
 func (*callRequest) piece() logPieceNeeds    { return logPieceNeeds{} }
 
-// repeatable tells whether the same request may be sent twice without a second
-// effect. The methods that aren't make a node sign, mine or change itself.
-func repeatable(method string) bool {
-	if method == "eth_sendTransaction" {
-		return false
-	}
-	for _, prefix := range []string{"personal_", "miner_", "admin_", "evm_", "hardhat_", "anvil_"} {
-		if strings.HasPrefix(method, prefix) {
-			return false
-		}
-	}
-	return true
-}
-
 var jsonHeader = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}}
 
 // send is one attempt.
 func (r *callRequest) send(ctx context.Context, to target) outcome {
-	var again func() io.ReadCloser
-	if repeatable(r.name) {
-		again = repeatBody(r.body)
+	if r.pool.repeats.allow(r.name) {
+		out, written := r.exchange(ctx, to, to.proxy.links.roundTrip)
+		out.arrived = written
+		return out
 	}
-	res, linkFailed := to.proxy.links.roundTrip(newPost(ctx, to.endpoint.target, r.body), again)
+	out, written := r.exchange(ctx, to, to.proxy.links.roundTripOnce)
+	out.mayHaveRun = out.ranPerhaps(written)
+	return out
+}
+
+// exchange sends the request and judges what comes of it. written tells whether the
+// request may have reached the RPC.
+func (r *callRequest) exchange(ctx context.Context, to target, trip roundTrip) (out outcome, written bool) {
+	res, linkFailed := trip(newPost(ctx, to.endpoint.target, r.body), repeatBody(r.body))
 	if linkFailed != nil {
 		out := judgeLink(linkFailed, to.proxy.dial.AbsoluteForm())
 		out.detail = to.endpoint.secrets.Scrub(out.detail)
-		return out
+		return out, linkFailed.written
 	}
 	defer res.Body.Close()
 	if res.StatusCode >= 200 && res.StatusCode <= 299 {
-		return r.judgeAnswer(ctx, to, res)
+		return r.judgeAnswer(ctx, to, res), true
 	}
-	return r.judgeStatus(to, res)
+	return r.judgeStatus(to, res), true
 }
+
+// roundTrip sends a request through a proxy. again makes its body once more.
+type roundTrip func(req *http.Request, again func() io.ReadCloser) (*http.Response, *linkError)
 
 // repeatBody makes a request's body once more.
 func repeatBody(body []byte) func() io.ReadCloser {
@@ -207,7 +202,9 @@ func rpcErrorOf(e *jsonrpc.Error) *RPCError {
 // brokenBody says what a body that ended before its time means (rule A5.3).
 func brokenBody(ctx context.Context, err error) outcome {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return failed(VerdictConnFail, reportTimeout, "no answer in time: reading the body")
+		out := failed(VerdictConnFail, reportTimeout, "no answer in time: reading the body")
+		out.timedOut = true
+		return out
 	}
 	return failed(VerdictConnFail, reportConn, "the answer's body broke off: "+causeText(err))
 }
@@ -302,32 +299,4 @@ const longSecret = 16
 func isHexString(data json.RawMessage) bool {
 	text := string(data)
 	return len(text) > 4 && strings.HasPrefix(text, `"0x`) && strings.Trim(text[3:len(text)-1], "0123456789abcdefABCDEF") == ""
-}
-
-// rawTransactionHash is the hash of a raw transaction as JSON: Keccak-256 of its
-// bytes (rule A6.3).
-func rawTransactionHash(params []byte) (json.RawMessage, bool) {
-	var list []json.RawMessage
-	if json.Unmarshal(params, &list) != nil || len(list) == 0 {
-		return nil, false
-	}
-	text, ok := decode[string](list[0])
-	if !ok {
-		return nil, false
-	}
-	digits, found := strings.CutPrefix(text, "0x")
-	if !found {
-		return nil, false
-	}
-	raw, err := hex.DecodeString(digits)
-	if err != nil || len(raw) == 0 {
-		return nil, false
-	}
-	return json.RawMessage(`"0x` + hex.EncodeToString(keccak256(raw)) + `"`), true
-}
-
-func keccak256(data []byte) []byte {
-	h := sha3.NewLegacyKeccak256()
-	h.Write(data)
-	return h.Sum(nil)
 }

@@ -25,6 +25,7 @@ type chainState struct {
 	archive Archive
 	cache   cacheFile
 	policy  *Freshness // nil: reads may be stale
+	hedge   *hedging   // nil: reads aren't hedged
 	invalid error      // why the handle can't be used; nil where it can
 
 	mu        sync.Mutex // protects what follows, and what endpoint says
@@ -60,6 +61,12 @@ func newChainState(p *poolState, key chainKey) *chainState {
 		c.policy = &policy
 		c.heads.pace.fixed = policy.BlockTime
 		c.invalid = policy.check()
+	}
+	if key.hedged {
+		c.hedge = newHedging(p, key.hedge)
+		if c.invalid == nil {
+			c.invalid = key.hedge.check()
+		}
 	}
 	switch {
 	case key.ref == "":

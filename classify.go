@@ -13,6 +13,7 @@ type judgement struct {
 	verdict Verdict // VerdictOK only with sentOK
 	sentOK  bool    // a raw send answered "already known" (rule A6.3): success, the hash is computed here
 	report  string  // kind of report where the verdict stands; "" where none is sent
+	refused bool    // in words that are said before a request is run
 	pruned  bool    // no_state because the node has dropped it, rather than beyond its head
 
 	span     uint64 // number of blocks that the message says is allowed; 0: none named
@@ -269,7 +270,7 @@ func (r *compiledRow) isFor(c class, code int) bool {
 
 // judge makes the judgement of a row that decided.
 func (r *compiledRow) judge(w *words) judgement {
-	j := judgement{verdict: r.verdict, sentOK: r.verdict == VerdictOK, pruned: r.pruned, rule: r.name}
+	j := judgement{verdict: r.verdict, sentOK: r.verdict == VerdictOK, pruned: r.pruned, refused: r.refuses, rule: r.name}
 	switch r.verdict {
 	case VerdictRPCFail:
 		j.report = reportRPC

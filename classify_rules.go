@@ -46,6 +46,7 @@ type row struct {
 	verdict Verdict  // where it isn't the section's
 	pruned  bool     // for no_state: dropped, rather than not there yet
 	wins    bool     // over the HTTP status, where the section doesn't
+	refuses bool     // said before the request is run: what has effects hasn't had them (rule C2)
 
 	who   string  // who says so
 	seen  example // one message as it was seen, which this row must decide

@@ -61,28 +61,28 @@ var nodeSection = section{
 			who:  "geth and its forks; fixed by rule A5", seen: says("eth_getBalance", -32000, "header not found"), where: "observed on geth 1.17.10",
 		},
 		{
-			name: "rate",
+			name: "rate", refuses: true,
 			say: []string{
 				"rate limit", "ratelimit", "rate exceeded", "request rate", "{many|concurrent} requests", "{request|requests|call|calls|cups|compute unit|units|throughput|rps|qps|daily|connection|credits|plan} ..20 {limit|limited|per second|per day}", "limit of requests", "{per|#} {second|minute|hour|day}_", "max ..12 requests", "exceeded ..20 {requests|quota|capacity}", "throughput", "throttl", "slow down", "= limit exceeded", "excessive requests", "resource exhausted", "not enough {cups|cu|credits}", "soft limit",
 			},
 			who: "every provider", seen: says("eth_call", -32005, "Rate limit exceeded. Please retry after 1 second."), where: "https://nodewell.io (error codes)",
 		},
 		{
-			name: "quota",
-			say:  []string{"quota", "usage limit", "max usage", "capacity", "free{ |}tier", "{free|paid|this|current} plan", "upgrade ..20 {plan|account}", "payment", "subscription expired", "suspended", "is already expired", "unpaid", "{requests|credits|units|balance} exhausted", "top up", "account {is |}{inactive|disabled}", "app is paused", "endpoint {has |}expired", "contact {support|sales|us_}", "pricing", "credits"},
-			who:  "every provider", seen: says("eth_getLogs", -32001, "You've reached the usage limit for your current plan. To continue with higher limits and uninterrupted access, please upgrade here: https://www.1rpc.io/#pricing"), where: "https://docs.1rpc.io/using-the-web3-api/errors",
+			name: "quota", refuses: true,
+			say: []string{"quota", "usage limit", "max usage", "capacity", "free{ |}tier", "{free|paid|this|current} plan", "upgrade ..20 {plan|account}", "payment", "subscription expired", "suspended", "is already expired", "unpaid", "{requests|credits|units|balance} exhausted", "top up", "account {is |}{inactive|disabled}", "app is paused", "endpoint {has |}expired", "contact {support|sales|us_}", "pricing", "credits"},
+			who: "every provider", seen: says("eth_getLogs", -32001, "You've reached the usage limit for your current plan. To continue with higher limits and uninterrupted access, please upgrade here: https://www.1rpc.io/#pricing"), where: "https://docs.1rpc.io/using-the-web3-api/errors",
 		},
 		{
-			name: "key",
+			name: "key", refuses: true,
 			say: []string{
 				"api key", "project id", "unauthorized", "not enabled for your", "origin not allowed", "ip blocked", "authenticat", "access denied", "forbidden", "permission denied", "not authorized", "invalid {key|credentials}", "{access|auth|bearer|jwt} token", "illegal ip", "ips # are not allowed", "project scope", "invalid host specified", "did not identify", "specify {an |}address in your request",
 			},
 			who: "ankr, Infura, Chainnodes, BlockVision, dRPC", seen: says("eth_call", 401, "invalid api key"), where: "https://www.chainnodes.org/docs/FAQs/error_codes",
 		},
 		{
-			name: "chain-not-served",
-			say:  []string{"unsupported {chain|blockchain|network}", "chain_ ..30 not {supported|available}", "does not support chain"},
-			who:  "dRPC, and gateways to many chains", seen: says("eth_call", 2, "chain xyz is not supported"), where: "drpcorg/nodecore internal/protocol/errors.go",
+			name: "chain-not-served", refuses: true,
+			say: []string{"unsupported {chain|blockchain|network}", "chain_ ..30 not {supported|available}", "does not support chain"},
+			who: "dRPC, and gateways to many chains", seen: says("eth_call", 2, "chain xyz is not supported"), where: "drpcorg/nodecore internal/protocol/errors.go",
 		},
 		{
 			name: "busy",

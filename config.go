@@ -107,6 +107,9 @@ type Config struct {
 	// B10). A call goes on to the next RPC where one has that many, and waits for its
 	// turn where all have. Default: 0, no limit.
 	MaxInFlight int
+	// MaxRequests bounds the requests of the whole pool that are under way at a time, over
+	// all chains and RPCs (rule C6); more wait. Default: 0, no limit. See also [WithBudget].
+	MaxRequests int
 	// MaxWait is how long a call may wait, once nobody answered, for an RPC to come back
 	// from its cooldown or rate limit, or to catch up with the others (rules B5, B8).
 	// The waits of many calls end at slightly different times. With it, RPCs that say
@@ -117,6 +120,12 @@ type Config struct {
 	// use and after each of its failures; one on another chain is left out until the
 	// list changes, and reported (rule D1). Default: false.
 	VerifyChainID bool
+
+	// NonIdempotent are methods that must not be sent twice, beside those that are known
+	// (eth_sendTransaction, personal_*, miner_*, evm_* …; docs/SENDS.md has the list): names,
+	// or the beginning of names and an asterisk, "my_*". After an attempt that may have
+	// reached an RPC a call of theirs ends with an *[AmbiguousError] (rule C2). Default: none.
+	NonIdempotent []string
 
 	// Rules are the user's own rules for error answers, tried before the
 	// built-in ones, in order (rule A6.5). Default: none.
@@ -186,8 +195,10 @@ type settings struct {
 	directory        Directory
 	mode             Mode
 	maxInFlight      int
+	maxRequests      int
 	maxWait          time.Duration
 	verifyChainID    bool
+	repeats          repeats
 	timeout          time.Duration
 	maxRounds        int
 	refreshInterval  time.Duration
@@ -205,6 +216,7 @@ func (c *Config) resolve() (*settings, error) {
 	s := &settings{
 		mode:             c.Mode,
 		maxInFlight:      c.MaxInFlight,
+		maxRequests:      c.MaxRequests,
 		maxWait:          c.MaxWait,
 		verifyChainID:    c.VerifyChainID,
 		timeout:          orDefault(c.Timeout, DefaultTimeout),
@@ -253,6 +265,7 @@ func (c *Config) checkNumbers(*settings) error {
 		{"MaxRounds", int64(c.MaxRounds), strconv.Itoa(c.MaxRounds)},
 		{"RefreshInterval", int64(c.RefreshInterval), c.RefreshInterval.String()},
 		{"MaxInFlight", int64(c.MaxInFlight), strconv.Itoa(c.MaxInFlight)},
+		{"MaxRequests", int64(c.MaxRequests), strconv.Itoa(c.MaxRequests)},
 		{"MaxWait", int64(c.MaxWait), c.MaxWait.String()},
 		{"MaxResponseBytes", c.MaxResponseBytes, strconv.FormatInt(c.MaxResponseBytes, 10)},
 	} {
@@ -326,6 +339,9 @@ func (c *Config) resolveCacheDir(s *settings) error {
 }
 
 func (c *Config) resolveRules(s *settings) (err error) {
+	if s.repeats, err = newRepeats(c.NonIdempotent); err != nil {
+		return err
+	}
 	s.classifier, err = newClassifier(c.Rules)
 	return err
 }

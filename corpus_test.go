@@ -108,6 +108,7 @@ func seenVerdict(err error) (verdict string, span uint64) {
 		httpErr   *rpcpool.HTTPError
 		refused   *rpcpool.LogsRangeTooLargeError
 		unhealthy *rpcpool.NoHealthyRPCError
+		ambiguous *rpcpool.AmbiguousError // of methods with effects
 		proxies   *rpcpool.ProxyError
 	)
 	switch {
@@ -119,6 +120,8 @@ func seenVerdict(err error) (verdict string, span uint64) {
 		return "range", refused.SuggestedSpan
 	case errors.As(err, &unhealthy):
 		return string(unhealthy.Attempts[0].Verdict), 0
+	case errors.As(err, &ambiguous):
+		return string(ambiguous.Attempts[0].Verdict), 0
 	case errors.As(err, &proxies):
 		return string(proxies.Attempts[0].Verdict), 0
 	}

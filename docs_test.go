@@ -39,7 +39,7 @@ var docImports = map[string]string{
 }
 
 // docParams are what a block of statements may use without declaring it.
-const docParams = "ctx context.Context, cfg rpcpool.Config, pool *rpcpool.Pool, base, other *rpcpool.Chain, account, poolAddress, poolA, poolB, getReserves, rawTx string"
+const docParams = "ctx context.Context, cfg rpcpool.Config, pool *rpcpool.Pool, base, other *rpcpool.Chain, account, poolAddress, poolA, poolB, getReserves, rawTx string, signed []byte"
 
 // docBlock is a block of Go in a Markdown page.
 type docBlock struct {

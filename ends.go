@@ -25,6 +25,9 @@ func (k *call) interrupted(err error) error {
 	if end == nil || isError(err) {
 		return err
 	}
+	if over := k.overBudget(); over != nil {
+		return over
+	}
 	return &InterruptedError{Err: end, Attempts: k.attempts}
 }
 
@@ -40,6 +43,8 @@ func callerEnd(ctx context.Context) error {
 	}
 	return nil
 }
+
+func hasEnded(ctx context.Context) bool { return callerEnd(ctx) != nil }
 
 // exhausted is the error of a call that nobody answered (rule A4.4).
 func (k *call) exhausted() error {

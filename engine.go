@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"strings"
 	"time"
 )
 
@@ -60,6 +59,17 @@ type call struct {
 	failures      []callFailure
 	proxyFailures []proxyFailure
 
+	// What the call shares with others, and what that makes of its context.
+	budget  *budget
+	callers context.Context // the caller's own, where the budget has a time
+	cancel  context.CancelFunc
+
+	leg *hedgeLeg // of a hedged read; nil else
+
+	shunned  *proxy // through which a hurried attempt got no answer
+	hurried  bool   // an attempt in this round was cut short by the caller's deadline
+	only     bool   // the RPC is the only candidate
+	arrived  bool   // the request may have reached an RPC and had no good answer
 	result   json.RawMessage
 	err      error
 	doubtful bool // err is about a raw transaction that may have been taken before
@@ -94,27 +104,55 @@ const (
 	finished             // not at all: there is a result or an error
 )
 
-// do carries a request round the ring until it has an answer. Whatever the way
-// out, a panic of the user's function included, the failures that stand are
-// settled and reported.
+// do carries a request round the ring until it has an answer.
 func (c *chainState) do(ctx context.Context, req request) (json.RawMessage, error) {
+	if c.hedge != nil && c.hedge.mayHedge(req) {
+		return c.doHedged(ctx, req)
+	}
+	k, err := c.start(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return k.finish()
+}
+
+// start begins a call, which must be finished.
+func (c *chainState) start(ctx context.Context, req request) (*call, error) {
 	if c.invalid != nil {
 		return nil, c.invalid
 	}
 	if !c.pool.begin() {
 		return nil, ErrClosed
 	}
-	defer c.pool.done()
 	k := c.newCall(ctx, req)
+	k.useBudget()
 	k.beCareful()
+	return k, nil
+}
+
+// finish carries the call to its end. Whatever the way out, a panic of the user's
+// function included, the failures that stand are settled and reported.
+func (k *call) finish() (json.RawMessage, error) {
+	defer k.pool.done()
+	if k.cancel != nil {
+		defer k.cancel()
+	}
 	defer k.settle()
 	k.run()
 	if k.doubtful {
-		if hash, found := c.lookUp(ctx, req.encodedParams()); found {
+		if hash, found := k.chain.lookUp(k.ctx, k.req.encodedParams()); found {
 			return hash, nil
 		}
 	}
 	return k.result, k.err
+}
+
+// abandon ends a call that was started and can't be carried out.
+func (k *call) abandon() {
+	if k.cancel != nil {
+		k.cancel()
+	}
+	k.pool.done()
 }
 
 func (c *chainState) newCall(ctx context.Context, req request) *call {
@@ -122,21 +160,6 @@ func (c *chainState) newCall(ctx context.Context, req request) *call {
 	k.want = wanted{method: k.shape.method, read: k.shape.read, logPieceNeeds: req.piece()}
 	k.want.spread = k.want.spread || c.pool.mode == LeastOutstanding
 	return k
-}
-
-// lookUp asks for a raw transaction by its hash, which is computed here. Whatever
-// else is answered is no.
-func (c *chainState) lookUp(ctx context.Context, params []byte) (hash json.RawMessage, found bool) {
-	hash, ok := rawTransactionHash(params)
-	if !ok {
-		return nil, false
-	}
-	raw, err := c.call(ctx, "eth_getTransactionByHash", []any{hash})
-	var tx struct{ Hash string }
-	if err != nil || json.Unmarshal(raw, &tx) != nil {
-		return nil, false
-	}
-	return hash, strings.EqualFold(`"`+tx.Hash+`"`, string(hash))
 }
 
 // run makes rounds until there is a result or an error, and waits between them where
@@ -154,7 +177,10 @@ func (k *call) run() {
 
 // makeRounds walks round the ring MaxRounds times; next means that nobody answered.
 func (k *call) makeRounds() step {
-	for round := range k.pool.maxRounds {
+	// Attempts that the caller's deadline cut short are no evidence: as long as there is
+	// time, there is another round.
+	for round := 0; round < k.pool.maxRounds || k.hurried; round++ {
+		k.hurried = false
 		maxAge := k.pool.refreshInterval
 		if round > 0 || k.waits.done > 0 {
 			maxAge = minRefetch
@@ -220,6 +246,7 @@ func (k *call) walkRing() step {
 func (k *call) walk() step {
 	k.trials, k.waits.busy = k.trials[:0], false
 	list := k.candidates()
+	k.only = len(list) == 1
 	for i, e := range list {
 		s := k.visit(&visit{e: e})
 		if s == unconfirmed {
@@ -279,7 +306,7 @@ func (k *call) visit(v *visit) step {
 		return next
 	}
 	defer k.exit(v)
-	if v.proxy = k.pool.proxies.current(time.Now()); v.proxy == nil {
+	if v.proxy = k.firstProxy(); v.proxy == nil {
 		return k.outOfProxies()
 	}
 	for {
@@ -306,8 +333,11 @@ func (k *call) visit(v *visit) step {
 // act does what the table of rule A5 says for the outcome of an attempt.
 func (k *call) act(v *visit, req request, out outcome, deaths uint64) step {
 	e, p := v.e, v.proxy
-	if out.mayHaveRun {
+	switch {
+	case out.mayHaveRun, out.partial:
 		return k.leaveOpen(e, p, out, deaths)
+	case out.early:
+		return k.hurryOn(v, out)
 	}
 	switch out.verdict {
 	case VerdictOK:
@@ -353,9 +383,19 @@ func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
 	if k.err = k.ended(); k.err != nil {
 		return outcome{}, deaths
 	}
+	if k.budget != nil || k.pool.requests != nil {
+		if !k.takeLeave() {
+			return outcome{}, deaths
+		}
+		defer k.giveBack()
+	}
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(k.ctx, k.pool.timeout)
+	given := k.allot(start)
+	ctx, cancel := context.WithTimeout(k.ctx, given)
 	defer cancel()
+	if k.leg != nil {
+		k.leg.at.Store(&hedgePlace{e, p})
+	}
 	e.meter.begin()
 	p.meter.begin()
 	defer func() {
@@ -365,9 +405,12 @@ func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
 	}()
 	out = req.send(ctx, target{chain: k.key, endpoint: e, proxy: p})
 	if out.verdict != VerdictOK && out.verdict != VerdictCaller {
+		k.arrived = k.arrived || out.arrived && out.ranPerhaps(true)
 		if k.err = k.ended(); k.err != nil {
+			k.leftOpen(v, &out, time.Since(start))
 			return outcome{}, deaths
 		}
+		out.early = k.endedEarly(&out, given, time.Since(start))
 	}
 	if k.careful {
 		out = k.inspect(v, req, out, start)

@@ -138,14 +138,16 @@ func TestIdleConnectionThatDiedIsNobodysFailure(t *testing.T) {
 	}
 }
 
-// A method with an effect that another request would have again isn't repeated.
+// A method with an effect that another request would have again isn't repeated, and
+// isn't sent on a kept connection, of whose end nobody could say whether the request had
+// arrived (rule C2).
 func TestIdleConnectionIsNotRepeatedForMethodsWithEffects(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 		chain, r := keptConnection(t, w, "http://r1.test/key-r1", "socks5://p1.test:1080")
 		r.Script(rpcpooltest.Reset())
 		_, err := chain.Call(t.Context(), "eth_sendTransaction", map[string]string{"to": "0xab"})
-		var unhealthy *rpcpool.NoHealthyRPCError
-		require.ErrorAs(t, err, &unhealthy)
+		var ambiguous *rpcpool.AmbiguousError
+		require.ErrorAs(t, err, &ambiguous)
 		require.Len(t, r.Requests(), 2)
 	})
 }

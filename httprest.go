@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
-
-	"github.com/bomzrpc/rpcpool/internal/proxydial"
 )
 
 // REST makes [Chain.HTTPClient] one for SDKs of REST APIs (rule E1.1). Method, query,
@@ -162,15 +159,15 @@ func (r *restRequest) send(ctx context.Context, to target) outcome {
 	if err != nil {
 		return outcome{judgement: judgement{verdict: VerdictCaller}, err: err, detail: "no URL could be made"}
 	}
-	var again func() io.ReadCloser
-	if r.repeatable {
-		again = repeatBody(r.body)
+	trip := to.proxy.links.roundTrip
+	if !r.repeatable {
+		trip = to.proxy.links.roundTripOnce
 	}
-	res, linkFailed := to.proxy.links.roundTrip(req, again)
+	res, linkFailed := trip(req, repeatBody(r.body))
 	if linkFailed != nil {
 		out := judgeLink(linkFailed, to.proxy.dial.AbsoluteForm())
 		out.detail = to.endpoint.secrets.Scrub(out.detail)
-		return r.mayHaveRun(out, reached(linkFailed))
+		return r.mayHaveRun(out, linkFailed.written)
 	}
 	defer res.Body.Close()
 	body, more, err := readLimited(res.Body, r.pool.maxResponseBytes)
@@ -190,16 +187,10 @@ func (r *restRequest) send(ctx context.Context, to target) outcome {
 	return r.judge(to, res, body)
 }
 
-// reached tells whether a request that got no answer may have reached the RPC: there
-// was a connection to send it on.
-func reached(f *linkError) bool { return f.proxy == nil && f.phase == proxydial.PhaseReady }
-
 // mayHaveRun marks the outcome of a request that must not be repeated, as far as the
 // RPC may have acted upon it. What a proxy or an RPC refused hasn't run.
-func (r *restRequest) mayHaveRun(out outcome, reached bool) outcome {
-	if !r.repeatable && reached && (out.verdict == VerdictConnFail || out.verdict == VerdictRPCFail) {
-		out.mayHaveRun = true
-	}
+func (r *restRequest) mayHaveRun(out outcome, written bool) outcome {
+	out.mayHaveRun = !r.repeatable && out.ranPerhaps(written)
 	return out
 }
 

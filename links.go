@@ -91,7 +91,7 @@ func newTransport() *http.Transport {
 
 func fresh(t *http.Transport) *http.Transport {
 	f := t.Clone()
-	f.DisableKeepAlives = true
+	f.MaxIdleConnsPerHost = -1 // none is kept, and no header says so
 	return f
 }
 
@@ -179,6 +179,8 @@ type linkConn struct {
 
 	state   atomic.Int32
 	forsake func() bool // undoes the hold of the attempt
+
+	writes atomic.Uint64 // that were begun
 }
 
 // The states of a linkConn: it is either used or abandoned, never both.
@@ -215,6 +217,7 @@ func (c *linkConn) Write(b []byte) (int, error) {
 		}
 		c.forsake()
 	}
+	c.writes.Add(1)
 	return c.Conn.Write(b)
 }
 
@@ -265,18 +268,52 @@ type trip struct {
 	attempt   *proxydial.Attempt
 	gotConn   atomic.Bool
 	reused    atomic.Bool // the connection had carried another request before
-	firstByte atomic.Bool // a part of the answer came in
+	conn      atomic.Pointer[linkConn]
+	before    atomic.Uint64 // writes on the connection before this request
+	firstByte atomic.Bool   // a part of the answer came in
 }
 
 func (t *trip) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			t.reused.Store(info.Reused)
+			if conn, ok := info.Conn.(*linkConn); ok {
+				t.before.Store(conn.writes.Load())
+				t.conn.Store(conn)
+			}
 			t.gotConn.Store(true)
 		},
 		GotFirstResponseByte: func() { t.firstByte.Store(true) },
 	}
 }
+
+// wrote tells whether any part of the request may have been written: nothing else proves
+// that it didn't reach the RPC (rule C2).
+func (t *trip) wrote() bool {
+	if !t.gotConn.Load() {
+		return false
+	}
+	conn := t.conn.Load()
+	return conn == nil || conn.writes.Load() != t.before.Load()
+}
+
+// replayedByNetHTTP tells whether net/http would send a request again by itself when a
+// kept connection breaks. (Of other methods it sends an unknown body in chunks.)
+func replayedByNetHTTP(req *http.Request) bool {
+	switch req.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions:
+		return req.Body == nil || req.Body == http.NoBody
+	}
+	return false
+}
+
+// emptyBody is a body with nothing in it. A request that has one isn't replayed by
+// net/http, which takes requests without a body for repeatable: there is one loop of
+// retries, and it isn't that one (rule C3).
+type emptyBody struct{}
+
+func (emptyBody) Read([]byte) (int, error) { return 0, io.EOF }
+func (emptyBody) Close() error             { return nil }
 
 // roundTrip sends a request through the proxy. The request's body must be fresh;
 // again makes another for the one repetition that rule A5.3 allows, nil forbids it.
@@ -285,9 +322,18 @@ func (l *links) roundTrip(req *http.Request, again func() io.ReadCloser) (*http.
 	if failed == nil || again == nil || !failed.diedIdle() || req.Context().Err() != nil {
 		return res, failed
 	}
+	if shared, _ := req.Context().Value(budgetKey{}).(*budget); shared != nil && !shared.takeMore() {
+		return res, failed
+	}
 	repeated := req.Clone(req.Context())
 	repeated.Body = again()
 	return l.tripOnce(repeated, true)
+}
+
+// roundTripOnce sends a request that must not be sent twice: on a fresh connection, for
+// of a kept one that turns out to be dead nobody knows whether the request arrived.
+func (l *links) roundTripOnce(req *http.Request, _ func() io.ReadCloser) (*http.Response, *linkError) {
+	return l.tripOnce(req, true)
 }
 
 func (l *links) tripOnce(req *http.Request, freshConn bool) (*http.Response, *linkError) {
@@ -295,6 +341,10 @@ func (l *links) tripOnce(req *http.Request, freshConn bool) (*http.Response, *li
 	t := &trip{attempt: attempt}
 	ctx = httptrace.WithClientTrace(ctx, t.trace())
 	req = req.WithContext(ctx)
+	if replayedByNetHTTP(req) {
+		req.Body = emptyBody{}
+	}
+	req.GetBody = nil
 	if login := l.dialer.Proxy.Authorization(); login != "" && l.forwards(req.URL) {
 		req.Header = req.Header.Clone()
 		req.Header.Set("Proxy-Authorization", login)
@@ -312,12 +362,13 @@ type linkError struct {
 	phase    proxydial.Phase  // how far the connection was when time ran out
 	timedOut bool
 	reused   bool
+	written  bool // a part of the request may have been written
 	received bool // a part of the answer had come
 	err      error
 }
 
 func newLinkError(ctx context.Context, t *trip, err error) *linkError {
-	failed := &linkError{err: withoutURL(err), received: t.firstByte.Load()}
+	failed := &linkError{err: withoutURL(err), received: t.firstByte.Load(), written: t.wrote()}
 	errors.As(err, &failed.proxy)
 	// The box of phases counts only as long as no connection was had: a request
 	// can start a dial and then get a connection that came free.

@@ -27,9 +27,17 @@ func (c *chainState) ensureList(ctx context.Context, maxAge time.Duration) error
 	if fetch == nil {
 		return nil
 	}
+	var patience <-chan time.Time
+	if c.hasRPCs() { // an old list is better than no time left to use the new one
+		var stop func()
+		patience, stop = halfOfWhatIsLeft(ctx)
+		defer stop()
+	}
 	select {
 	case <-fetch.done:
 		return fetch.err
+	case <-patience:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}

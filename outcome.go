@@ -43,9 +43,21 @@ type outcome struct {
 	doubt string // why others are asked before the answer is handed out; empty: they aren't
 	eject bool   // a stale answer is held against the RPC
 
+	early    bool          // the caller's deadline left it less time than an attempt has
+	timedOut bool          // its time ran out
+	given    time.Duration // the time that it had, where that isn't the attempt's own; else 0
+
+	// arrived says that a part of the request may have been written, for what can be
+	// repeated and is asked about later (rule C4).
+	arrived bool
+
 	// mayHaveRun says that the request may have had its effect and must not be
 	// repeated (rule C2).
 	mayHaveRun bool
+
+	// partial says that the caller has read of an answer that broke off, and doesn't want
+	// it to begin anew (rule C5).
+	partial bool
 }
 
 func failed(verdict Verdict, report, detail string) outcome {
@@ -146,7 +158,7 @@ func judgeDial(e *proxydial.Error, httpProxy bool) outcome {
 		case rule.verdict == VerdictRPCFail:
 			out.report = reportRPC
 		case e.Timeout():
-			out.report = reportTimeout
+			out.report, out.timedOut = reportTimeout, true
 		default:
 			out.report = reportConn
 		}
@@ -168,12 +180,13 @@ func exhausted(e *proxydial.Error) bool {
 
 // judgeTimeout says whose time ran out, where the dialer itself couldn't say.
 func judgeTimeout(phase proxydial.Phase) outcome {
-	detail := "no answer in time: " + phase.String()
+	out := failed(VerdictConnFail, reportTimeout, "no answer in time: "+phase.String())
 	switch phase {
 	case proxydial.PhaseDial, proxydial.PhaseTLS, proxydial.PhaseGreeting:
-		return failed(VerdictProxyFail, "", detail)
+		out.verdict, out.report = VerdictProxyFail, ""
 	}
-	return failed(VerdictConnFail, reportTimeout, detail)
+	out.timedOut = true
+	return out
 }
 
 // proxyPage tells whether an answer to a plain-http request that an HTTP proxy

@@ -36,6 +36,8 @@ type poolState struct {
 	// already, and another program's must not stand in for them.
 	cacheLists bool
 
+	requests *budget // what all calls share; nil: no limit
+
 	proxies proxyRing
 	checks  proxyChecks
 	reports reporter
@@ -65,6 +67,8 @@ type chainKey struct {
 	archive   Archive
 	fresh     bool // has a policy, see WithFreshness
 	freshness Freshness
+	hedged    bool // see WithHedge
+	hedge     Hedge
 }
 
 // New makes a pool. Nothing is sent before the first call. The error is a
@@ -90,6 +94,9 @@ func New(cfg Config) (*Pool, error) {
 	if p.directory == nil {
 		p.api = newAPIDirectory(p.apiURL, p.apiKey, p.dial)
 		p.directory = p.api
+	}
+	if p.maxRequests > 0 {
+		p.requests = &budget{places: make(chan struct{}, p.maxRequests)}
 	}
 	_, static := p.directory.(*StaticDirectory)
 	p.cacheLists = !static

@@ -39,9 +39,13 @@ func (c *proxyChecks) isDead(ctx context.Context, p *proxy) (bool, error) {
 	if check == nil {
 		return false, ErrClosed
 	}
+	patience, stop := halfOfWhatIsLeft(ctx)
+	defer stop()
 	select {
 	case <-check.done:
 		return check.dead, nil
+	case <-patience:
+		return false, errNoPatience
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}

@@ -19,6 +19,10 @@ type proxy struct {
 	// through it stands as long as this doesn't change (see failure.stands).
 	deaths atomic.Uint64
 
+	// hurried counts attempts in a row that got no answer in the little time that their
+	// callers had.
+	hurried atomic.Int32
+
 	meter meter // needs no lock
 
 	health ledger // guarded by proxyRing.mu
@@ -55,6 +59,19 @@ func (r *proxyRing) other(p *proxy, now time.Time) *proxy {
 				r.cur = next
 				return r.proxies[next]
 			}
+		}
+	}
+	return nil
+}
+
+// besides gives a proxy that isn't cooling and isn't p, and leaves the current one as it
+// is; nil where there is none.
+func (r *proxyRing) besides(p *proxy, now time.Time) *proxy {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, other := range r.proxies {
+		if other != p && !other.health.cooling(now) {
+			return other
 		}
 	}
 	return nil
@@ -145,6 +162,9 @@ func (r *proxyRing) bury(p *proxy, now time.Time) {
 
 // served resets the proxy after an answer came through it.
 func (r *proxyRing) served(p *proxy) {
+	if p.hurried.Load() != 0 {
+		p.hurried.Store(0)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !p.health.clean() {

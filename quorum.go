@@ -38,7 +38,7 @@ func (q *QuorumReads) Call(ctx context.Context, method string, params ...any) (j
 	switch {
 	case q.n < 2:
 		return nil, &RequestError{Method: method, Reason: fmt.Sprintf("a quorum of %d is none; use 2 or more", q.n)}
-	case !repeatable(method) || isRawSend(method):
+	case !q.chain.pool.repeats.allow(method) || isRawSend(method):
 		return nil, &RequestError{Method: method, Reason: "it has effects, and a quorum is for reads"}
 	}
 	encoded, err := encodeParams(params)

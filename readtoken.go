@@ -49,7 +49,7 @@ func (c *Chain) ReadToken(hash string) (ReadToken, bool) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	w := c.s.writes.find(hash)
-	if w == nil {
+	if w == nil || w.by == nil {
 		return ReadToken{}, false
 	}
 	return w.token(), true
@@ -87,9 +87,10 @@ const (
 // write is a transaction that was sent over a handle.
 type write struct {
 	hash    string
-	by      *endpoint
-	mark    uint64 // the high-water mark then
-	block   uint64 // of its receipt; 0 as long as that wasn't seen
+	raw     []byte    // the transaction; nil where only its hash is known
+	by      *endpoint // that took it; nil as long as nobody did
+	mark    uint64    // the high-water mark then
+	block   uint64    // of its receipt; 0 as long as that wasn't seen
 	forgets time.Time
 }
 
@@ -116,17 +117,42 @@ func (w *writes) find(hash string) *write {
 	return nil
 }
 
-// took notes that an RPC took a transaction.
-func (w *writes) took(hash string, by *endpoint, mark uint64, now time.Time) {
+// note gives what is kept of a transaction, anew where there is nothing yet.
+func (w *writes) note(hash string, now time.Time) *write {
 	for len(w.sent) > 0 && (len(w.sent) >= maxWrites || now.After(w.sent[0].forgets)) {
 		w.sent = w.sent[1:]
 	}
-	if known := w.find(hash); known != nil {
-		known.by, known.forgets = by, now.Add(writeKept)
-		return
+	each := w.find(hash)
+	if each == nil {
+		each = &write{hash: hash}
+		w.sent = append(w.sent, each)
 	}
-	w.sent = append(w.sent, &write{hash: hash, by: by, mark: mark, forgets: now.Add(writeKept)})
+	each.forgets = now.Add(writeKept)
+	return each
+}
+
+// took notes that an RPC took a transaction.
+func (w *writes) took(hash string, by *endpoint, mark uint64, now time.Time) {
+	each := w.note(hash, now)
+	each.by, each.mark = by, max(each.mark, mark)
 	w.floor = max(w.floor, mark)
+}
+
+// keepTransaction keeps the bytes of a transaction before it is sent.
+func (c *chainState) keepTransaction(hash string, raw []byte) {
+	kept := slices.Clone(raw)
+	c.mark(func(now time.Time) { c.writes.note(hash, now).raw = kept })
+}
+
+// keptTransaction gives the bytes of a transaction that was sent over the handle; nil
+// where they aren't known.
+func (c *chainState) keptTransaction(hash string) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if each := c.writes.find(hash); each != nil {
+		return each.raw
+	}
+	return nil
 }
 
 // mined notes that the receipt of a transaction was seen.
@@ -141,7 +167,7 @@ func (w *writes) mined(hash string, block uint64) {
 // receipt wasn't seen; nil where there is none.
 func (w *writes) home(now time.Time) *endpoint {
 	for _, each := range slices.Backward(w.sent) {
-		if each.block == 0 && now.Before(each.forgets) {
+		if each.by != nil && each.block == 0 && now.Before(each.forgets) {
 			return each.by
 		}
 	}

@@ -49,6 +49,8 @@ type endpoint struct {
 	probe    *probe // what a call is finding out about it; nil if nothing
 	backOff  backOff
 
+	hesitated time.Time // when a hurried attempt got no answer from it
+
 	busy atomic.Int64 // calls that are at it, where these are limited; needs no lock
 
 	head  atomic.Uint64 // the highest block that it is known to have; needs no lock
@@ -173,6 +175,10 @@ func (e *endpoint) markUnsupported(method string, now time.Time) {
 	e.unsupported[method] = now.Add(unsupportedFor)
 }
 
+// slowFor is how long an RPC that a hurried attempt got no answer from comes after others
+// where calls are spread; in the other modes the cursor has left it.
+const slowFor = 15 * time.Second
+
 // maxMarks bounds the methods that an RPC is marked for: a program that passes on
 // what others ask may be asked for any name.
 const maxMarks = 512
@@ -243,10 +249,14 @@ func candidates(r *ring, cursor int, w wanted, now time.Time) []*endpoint {
 // rank orders the RPCs for log queries, smaller first: those that aren't known to
 // refuse as many blocks (rule A9.5), then those that are known to have the last
 // block, where that matters, then those that take wide ranges where the range is
-// wide (rule A3), then, for calls that are spread, those with fewest.
+// wide (rule A3), then those that weren't slow just now and, for calls that are spread,
+// those with fewest.
 func (w *wanted) rank(e *endpoint, now time.Time) int {
-	const refuses, behind, narrow = 1 << 30, 1 << 29, 1 << 28
+	const refuses, behind, narrow, slow = 1 << 30, 1 << 29, 1 << 28, 1 << 27
 	rank := 0
+	if now.Sub(e.hesitated) < slowFor {
+		rank += slow
+	}
 	if w.span > 0 && e.spans.believed(w.span, now) < w.span {
 		rank += refuses
 	}

@@ -11,8 +11,19 @@ import (
 	"sync"
 )
 
-// RunOption changes what [Chain.Run] does. There are none yet.
+// RunOption changes what [Chain.Run] does.
 type RunOption func(*runRequest)
+
+// NonIdempotent says that the function has effects which must not come twice. It is
+// called again only after an attempt of which no request can have reached an RPC, or whose
+// only request was refused before it ran (401, 403, 429, a method that isn't served);
+// otherwise Run ends with an *[AmbiguousError] (rule C2).
+func NonIdempotent() RunOption { return func(r *runRequest) { r.once = true } }
+
+// NotAfterFirstByte says that the function must not be called again once it has read a
+// byte of an answer: a stream would begin anew, and what was handed on already would come
+// twice. Run ends with a *[PartialAnswerError] then (rule C5).
+func NotAfterFirstByte() RunOption { return func(r *runRequest) { r.noReplay = true } }
 
 // Run carries a function round the ring: it is called with the URL of an RPC and
 // a client that is bound to a proxy, on one RPC after another until it succeeds.
@@ -20,7 +31,8 @@ type RunOption func(*runRequest)
 //
 // fn must use the given ctx and client and no other client, which would bypass the
 // proxies. It may be called several times, so it must be repeatable: a stream that
-// it has begun to consume starts from the beginning. For every status that isn't
+// it has begun to consume starts from the beginning (see [NotAfterFirstByte]), and an
+// effect may come twice (see [NonIdempotent]). For every status that isn't
 // 2xx it returns an *[HTTPError], for a JSON-RPC error an *[RPCError]: they are
 // judged as an answer to [Chain.Call] is. Errors of the client are judged as what
 // they are. Of any other error the client's last exchange decides, so that an SDK
@@ -58,6 +70,9 @@ func RunAs[T any](ctx context.Context, c *Chain, fn func(ctx context.Context, ur
 type runRequest struct {
 	pool *poolState
 	fn   func(ctx context.Context, url string, client *http.Client) error
+
+	once     bool // the function has effects
+	noReplay bool // it isn't called again once it has read of an answer
 }
 
 func (*runRequest) method() string        { return "" }
@@ -68,7 +83,8 @@ func (*runRequest) piece() logPieceNeeds  { return logPieceNeeds{} }
 // with nothing received on it, which is nobody's failure (rule A5.3).
 func (r *runRequest) send(ctx context.Context, to target) outcome {
 	out, last := r.call(ctx, to)
-	if out.verdict == VerdictConnFail && last.failed != nil && last.failed.diedIdle() && ctx.Err() == nil {
+	if out.verdict == VerdictConnFail && last.failed != nil && last.failed.diedIdle() && ctx.Err() == nil &&
+		!out.mayHaveRun && !out.partial {
 		to.proxy.links.dropIdle()
 		out, _ = r.call(ctx, to)
 	}
@@ -76,7 +92,7 @@ func (r *runRequest) send(ctx context.Context, to target) outcome {
 }
 
 func (r *runRequest) call(ctx context.Context, to target) (outcome, exchange) {
-	watch := &watchedTransport{ctx: ctx, proxy: to.proxy, base: to.endpoint.target, limit: r.pool.maxResponseBytes}
+	watch := &watchedTransport{ctx: ctx, proxy: to.proxy, base: to.endpoint.target, limit: r.pool.maxResponseBytes, once: r.once}
 	defer watch.retire()
 	err := r.fn(ctx, to.endpoint.url, &http.Client{
 		Transport:     watch,
@@ -86,7 +102,14 @@ func (r *runRequest) call(ctx context.Context, to target) (outcome, exchange) {
 	if err == nil {
 		return outcome{judgement: judgement{verdict: VerdictOK}}, last
 	}
-	return r.judge(ctx, to, last, err), last
+	out := r.judge(ctx, to, last, err)
+	switch out.verdict {
+	case VerdictOK, VerdictCaller, VerdictProxyFail:
+	default:
+		out.mayHaveRun = r.once && (out.ranPerhaps(last.written) || last.requests > 1)
+		out.partial = r.noReplay && last.handedOut
+	}
+	return out, last
 }
 
 // judge says what the function's error means.
@@ -106,7 +129,9 @@ func (r *runRequest) judge(ctx context.Context, to target, last exchange, err er
 	case last.bodyErr != nil:
 		return brokenBody(ctx, last.bodyErr)
 	case last.response == nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return failed(VerdictConnFail, reportTimeout, "the function didn't return in time")
+		out := failed(VerdictConnFail, reportTimeout, "the function didn't return in time")
+		out.timedOut = true
+		return out
 	case last.tooLarge:
 		return failed(VerdictRPCFail, reportRPC, fmt.Sprintf("the answer is larger than %d bytes", r.pool.maxResponseBytes))
 	case last.response != nil && faultyStatus(last.response.StatusCode):
@@ -152,6 +177,20 @@ type exchange struct {
 	failed   *linkError     // why there was none
 	bodyErr  error          // why the body broke off
 	tooLarge bool
+
+	// Of all exchanges of the attempt:
+	requests  int  // that may have reached an RPC
+	written   bool // there was one
+	handedOut bool // the function has read of an answer
+}
+
+// follow takes in the next exchange of the attempt.
+func (x *exchange) follow(next exchange, written bool) {
+	next.requests, next.written, next.handedOut = x.requests, x.written || written, x.handedOut
+	if written {
+		next.requests++
+	}
+	*x = next
 }
 
 // watchedTransport is bound to one attempt: it goes through the attempt's proxy,
@@ -161,6 +200,7 @@ type watchedTransport struct {
 	proxy *proxy
 	base  *url.URL // the RPC's
 	limit int64
+	once  bool // the function has effects
 
 	mu      sync.Mutex // protects what follows
 	retired bool
@@ -204,14 +244,18 @@ func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	again := repeatOf(req)
 	bound := req.Clone(ctx)
 	bound.GetBody = nil // repeating is decided here, not by net/http
-	res, failed := t.proxy.links.roundTrip(bound, again)
+	trip := t.proxy.links.roundTrip
+	if t.once {
+		trip = t.proxy.links.roundTripOnce
+	}
+	res, failed := trip(bound, again)
 	if failed != nil {
 		release()
-		t.change(func(last *exchange) { *last = exchange{scheme: req.URL.Scheme, failed: failed} })
+		t.change(func(last *exchange) { last.follow(exchange{scheme: req.URL.Scheme, failed: failed}, failed.written) })
 		return nil, failed
 	}
 	call, _ := strings.CutPrefix(req.URL.Path, strings.TrimRight(t.base.Path, "/"))
-	t.change(func(last *exchange) { *last = exchange{scheme: req.URL.Scheme, call: call, response: res} })
+	t.change(func(last *exchange) { last.follow(exchange{scheme: req.URL.Scheme, call: call, response: res}, true) })
 	res.Request = req
 	res.Body = &watchedBody{body: res.Body, transport: t, left: t.limit, release: release}
 	return res, nil
@@ -261,11 +305,16 @@ type watchedBody struct {
 	body      io.ReadCloser
 	transport *watchedTransport
 	left      int64
+	begun     bool
 	release   func()
 }
 
 func (b *watchedBody) Read(into []byte) (int, error) {
 	n, err := b.body.Read(into)
+	if n > 0 && !b.begun {
+		b.begun = true
+		b.transport.change(func(last *exchange) { last.handedOut = true })
+	}
 	b.left -= int64(n)
 	if b.left < 0 {
 		b.transport.change(func(last *exchange) { last.tooLarge = true })

@@ -142,7 +142,7 @@ type presentRequest struct{ *callRequest }
 func (r *presentRequest) send(ctx context.Context, to target) outcome {
 	out := r.callRequest.send(ctx, to)
 	if out.verdict == VerdictOK && string(out.result) == "null" {
-		return failed(VerdictNoState, "", "the RPC doesn't have the block")
+		return failed(VerdictNoState, "", "the RPC doesn't have it")
 	}
 	return lacksBlock(out)
 }

@@ -172,6 +172,12 @@ func (c *EVM) Transactions() map[string]string {
 	return raws
 }
 
+// MinedIn gives the block in which a transaction is mined; false as long as it isn't.
+func (c *EVM) MinedIn(hash string) (block uint64, mined bool) {
+	tx, ok := c.transaction(hash)
+	return tx.block, ok && tx.block <= c.Head()
+}
+
 // EVMFault makes a node's view of a chain differ from the chain, see
 // [EVM.Serve].
 type EVMFault func(*evmView)

@@ -1,0 +1,315 @@
+package rpcpool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bomzrpc/rpcpool"
+	"github.com/bomzrpc/rpcpool/rpcpooltest"
+)
+
+// Rule C1: an RPC that hangs gets half of what a nearer deadline leaves; the next one
+// answers well within it. The hung one isn't cooled nor reported, and in every mode the
+// next call doesn't begin at it again.
+func TestHungRPCDoesNotEatTheCall(t *testing.T) {
+	for _, mode := range []rpcpool.Mode{rpcpool.Sticky, rpcpool.RoundRobin, rpcpool.LeastOutstanding} {
+		for name, hang := range map[string]rpcpooltest.Reply{"no answer": rpcpooltest.Hang(), "half an answer": rpcpooltest.HangInBody()} {
+			t.Run(mode.String()+"/"+name, func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+					w.Proxy("p1")
+					hung := w.Node("hung", hang)
+					w.List("1", hung, w.Node("r2"), w.Node("r3"))
+					chain := open(t, w, func(cfg *rpcpool.Config) { cfg.Mode = mode }).Chain("1")
+					start := time.Now()
+					_, err := chain.Call(within(t, 5*time.Second), "eth_blockNumber")
+					require.NoError(t, err)
+					require.Equal(t, 2500*time.Millisecond, time.Since(start))
+					stats := chain.Stats()[0]
+					require.False(t, stats.Cooling)
+					require.Zero(t, stats.FailuresInRow)
+					start = time.Now()
+					_, err = chain.Call(within(t, 5*time.Second), "eth_blockNumber")
+					require.NoError(t, err)
+					require.Zero(t, time.Since(start), "it began at the hung one again")
+					require.Len(t, hung.Requests(), 1)
+					time.Sleep(5 * time.Second)
+					require.Empty(t, w.Pool.Reports())
+				})
+			})
+		}
+	}
+}
+
+// Rule C1: with a deadline that isn't nearer than Timeout an attempt has all its time, and
+// an RPC that hangs is blamed; the only candidate has all the time there is; no attempt has
+// less than 250 ms where there are so many.
+func TestShareOfAnAttempt(t *testing.T) {
+	for _, c := range []struct {
+		deadline time.Duration
+		hung     int
+		want     []time.Duration // of the attempts
+		cools    bool
+	}{
+		{20 * time.Second, 1, []time.Duration{15 * time.Second}, true},
+		{10 * time.Second, 2, []time.Duration{5 * time.Second, 2500 * time.Millisecond}, false},
+		{600 * time.Millisecond, 2, []time.Duration{300 * time.Millisecond, 250 * time.Millisecond}, false},
+	} {
+		t.Run(c.deadline.String(), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				w.Proxy("p1")
+				var nodes []*rpcpooltest.Node
+				for i := range c.hung {
+					nodes = append(nodes, w.Node(fmt.Sprint("hung", i), rpcpooltest.Hang()))
+				}
+				w.List("1", append(nodes, w.Node("good"))...)
+				chain := open(t, w).Chain("1")
+				start := time.Now()
+				_, err := chain.Call(within(t, c.deadline), "eth_blockNumber")
+				require.NoError(t, err)
+				want := time.Duration(0)
+				for _, each := range c.want {
+					want += each
+				}
+				require.Equal(t, want, time.Since(start))
+				require.Equal(t, c.cools, chain.Stats()[0].Cooling)
+			})
+		})
+	}
+	t.Run("the only one", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			w.Proxy("p1")
+			w.List("1", w.Node("slow", rpcpooltest.Result("0x1").Delay(4*time.Second)))
+			_, err := open(t, w).Chain("1").Call(within(t, 5*time.Second), "eth_blockNumber")
+			require.NoError(t, err)
+		})
+	})
+}
+
+// Rule C1: a pool that hangs and a proxy's check that hangs leave time for the attempts.
+func TestWaitsComeOutOfTheDeadline(t *testing.T) {
+	t.Run("the list", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			w.Proxy("p1")
+			w.List("1", w.Node("r1"))
+			chain := open(t, w).Chain("1")
+			_, err := chain.Call(t.Context(), "eth_blockNumber")
+			require.NoError(t, err)
+			w.Pool.Lists("1", rpcpooltest.PoolHang())
+			time.Sleep(700 * time.Second)
+			start := time.Now()
+			_, err = chain.Call(within(t, 4*time.Second), "eth_blockNumber")
+			require.NoError(t, err)
+			require.Equal(t, 2*time.Second, time.Since(start))
+		})
+	})
+	t.Run("the check of a proxy", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			w.Proxy("p1")
+			var nodes []*rpcpooltest.Node
+			for i := range 3 {
+				nodes = append(nodes, w.Node(fmt.Sprint("r", i), rpcpooltest.Reset()))
+			}
+			w.List("1", append(nodes, w.Node("good"))...)
+			chain := open(t, w, func(cfg *rpcpool.Config) { cfg.ProxyCheckURL = w.Node("c1", rpcpooltest.Hang()).URL() }).Chain("1")
+			start := time.Now()
+			_, err := chain.Call(within(t, 4*time.Second), "eth_blockNumber")
+			require.NoError(t, err)
+			require.Equal(t, 2*time.Second, time.Since(start))
+		})
+	})
+	t.Run("a proxy that swallows", func(t *testing.T) { // which can't be told from an RPC that hangs
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			w.Proxy("p1", rpcpooltest.ProxyBlackHole())
+			w.Proxy("p2")
+			w.List("1", w.Node("r1"), w.Node("r2"), w.Node("r3"))
+			pool := open(t, w)
+			for _, want := range []time.Duration{2 * time.Second, 2 * time.Second, 0, 0} {
+				start := time.Now()
+				_, err := pool.Chain("1").Call(within(t, 4*time.Second), "eth_blockNumber")
+				require.NoError(t, err)
+				require.Equal(t, want, time.Since(start))
+			}
+		})
+	})
+	t.Run("a proxy that hangs", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			w.Proxy("p1", rpcpooltest.ProxyHang())
+			w.Proxy("p2")
+			w.List("1", w.Node("r1"), w.Node("r2"))
+			pool := open(t, w)
+			start := time.Now()
+			_, err := pool.Chain("1").Call(within(t, 4*time.Second), "eth_blockNumber")
+			require.NoError(t, err)
+			require.Equal(t, 2*time.Second, time.Since(start))
+			require.False(t, pool.ProxyStats()[0].Cooling, "it wasn't given its time")
+		})
+	})
+}
+
+// Rule C1: 1,000 callers with deadlines from 50 ms to 20 s over RPCs of which half hang:
+// each ends at its deadline at the latest, none fails while there is time, and no RPC that
+// answers is cooled.
+func TestImpatientCallers(t *testing.T) {
+	for _, mode := range []rpcpool.Mode{rpcpool.Sticky, rpcpool.RoundRobin, rpcpool.LeastOutstanding} {
+		t.Run(mode.String(), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				callers := 1000
+				if underRace {
+					callers = 200
+				}
+				w.Network.SetRecording(false)
+				w.Proxy("p1")
+				w.Proxy("p2")
+				var nodes []*rpcpooltest.Node
+				for i := range 8 {
+					reply := rpcpooltest.Result("0x1").Delay(30 * time.Millisecond)
+					if i%2 == 0 {
+						reply = rpcpooltest.Hang()
+					}
+					nodes = append(nodes, w.Node(fmt.Sprint("r", i), reply))
+				}
+				w.List("1", nodes...)
+				chain := open(t, w, func(cfg *rpcpool.Config) {
+					cfg.Mode, cfg.ProxyCheckURL = mode, w.Node("c1").URL()
+				}).Chain("1")
+				random := rand.New(rand.NewPCG(1, 7))
+				var wg sync.WaitGroup
+				answered, early := 0, 0
+				var mu sync.Mutex
+				for range callers {
+					deadline := 50*time.Millisecond + time.Duration(random.Int64N(int64(19950*time.Millisecond)))
+					begin := time.Duration(random.Int64N(int64(10 * time.Second)))
+					wg.Go(func() {
+						time.Sleep(begin)
+						ctx, cancel := context.WithTimeout(t.Context(), deadline)
+						defer cancel()
+						start := time.Now()
+						_, err := chain.Call(ctx, "eth_blockNumber")
+						took := time.Since(start)
+						assert.LessOrEqual(t, took, deadline)
+						if err != nil {
+							assert.ErrorIs(t, err, context.DeadlineExceeded, "%v of %v", took, deadline)
+							assert.Equal(t, deadline, took, "it gave up early")
+						}
+						mu.Lock()
+						defer mu.Unlock()
+						if err == nil {
+							answered++
+						} else if deadline > 2*time.Second {
+							early++
+							t.Logf("%v: %v", deadline, err)
+						}
+					})
+				}
+				wg.Wait()
+				t.Logf("%d of %d answered", answered, callers)
+				require.Zero(t, early, "calls with two seconds and more that weren't answered")
+				for i, s := range chain.Stats() {
+					require.True(t, i%2 == 0 || s.FailuresInRow == 0 && s.Ejections == 0, "%+v", s)
+				}
+			})
+		})
+	}
+}
+
+// Rule C6: ten workers over three RPCs that fail, two rounds each, under a budget of
+// twenty: twenty requests and no more, and the error says what ran out.
+func TestBudgetOfAttempts(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		var nodes []*rpcpooltest.Node
+		for i := range 3 {
+			nodes = append(nodes, w.Node(fmt.Sprint("r", i), rpcpooltest.Error(-32601, "the method m does not exist").Delay(time.Second)))
+		}
+		w.List("1", nodes...)
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.Mode = rpcpool.RoundRobin }).Chain("1")
+		ctx := rpcpool.WithBudget(t.Context(), rpcpool.Budget{Attempts: 20})
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		over := 0
+		for i := range 10 {
+			wg.Go(func() {
+				_, err := chain.Call(ctx, fmt.Sprint("m", i)) // a method each, so that no mark spares a request
+				mu.Lock()
+				defer mu.Unlock()
+				if spent, ok := errors.AsType[*rpcpool.BudgetError](err); ok {
+					over++
+					assert.Equal(t, "attempts", spent.Ran)
+					assert.Equal(t, "20", spent.Limit)
+				} else {
+					assert.Error(t, err)
+				}
+			})
+		}
+		wg.Wait()
+		require.Len(t, w.Requests(), 20)
+		require.NotZero(t, over)
+		_, err := chain.Call(ctx, "m0")
+		require.Error(t, err)
+		require.Len(t, w.Requests(), 20)
+	})
+}
+
+// Rule C6: requests in flight and time are shared as well, and budgets within budgets both
+// hold.
+func TestBudgetOfPlacesAndTime(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1", rpcpooltest.Result("0x1").Delay(time.Second)))
+		chain := open(t, w).Chain("1")
+		outer := rpcpool.WithBudget(t.Context(), rpcpool.Budget{InFlight: 2})
+		ctx := rpcpool.WithBudget(outer, rpcpool.Budget{Time: 3500 * time.Millisecond, Attempts: 100})
+		start := time.Now()
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		ok := 0
+		for range 10 {
+			wg.Go(func() {
+				_, err := chain.Call(ctx, "eth_blockNumber")
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					ok++
+					return
+				}
+				var spent *rpcpool.BudgetError
+				if assert.ErrorAs(t, err, &spent) {
+					assert.Equal(t, "time", spent.Ran)
+					assert.ErrorIs(t, err, context.DeadlineExceeded)
+				}
+			})
+		}
+		wg.Wait()
+		require.Equal(t, 6, ok, "two at a time, three seconds")
+		require.Equal(t, 3500*time.Millisecond, time.Since(start))
+		require.False(t, chain.Stats()[0].Cooling)
+	})
+}
+
+// Rule C6: Config.MaxRequests bounds the requests of a whole pool.
+func TestMaxRequests(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1", rpcpooltest.Result("0x1").Delay(time.Second)))
+		w.List("2", w.Node("r2", rpcpooltest.Result("0x1").Delay(time.Second)))
+		pool := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxRequests = 3 })
+		start := time.Now()
+		var wg sync.WaitGroup
+		for i := range 12 {
+			wg.Go(func() {
+				_, err := pool.Chain([]string{"1", "2"}[i%2]).Call(t.Context(), "eth_blockNumber")
+				assert.NoError(t, err)
+			})
+		}
+		wg.Wait()
+		require.Equal(t, 4*time.Second, time.Since(start))
+	})
+}
