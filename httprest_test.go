@@ -2,8 +2,8 @@ package rpcpool_test
 
 import (
 	"context"
-	"errors"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -444,6 +444,13 @@ func TestRESTEndsWithItsContext(t *testing.T) {
 		client.Timeout = 3 * time.Second
 		for _, method := range []string{"GET", "POST"} {
 			_, err := ask(t, client, method, "/x", "")
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		}
+		client.Timeout = 0 // which hides the error that it cut short
+		for _, method := range []string{"GET", "POST"} {
+			req, err := http.NewRequestWithContext(within(t, time.Second), method, "http://label.invalid/x", http.NoBody)
+			require.NoError(t, err)
+			_, err = client.Do(req)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			var open *rpcpool.AmbiguousError
 			require.Equal(t, method == "POST", errors.As(err, &open), "it may have had its effect")
