@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,11 +58,25 @@ func TestNoSecondEffect(t *testing.T) {
 	require.NotZero(t, doubled, "the faults are harmless")
 }
 
+// dice are random numbers for many goroutines.
+type dice struct {
+	mu     sync.Mutex // protects random
+	random *rand.Rand
+}
+
+func newDice(seed, stream uint64) *dice { return &dice{random: rand.New(rand.NewPCG(seed, stream))} }
+
+func (d *dice) IntN(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.random.IntN(n)
+}
+
 // payments are calls over RPCs that fail at random.
 type payments struct {
 	chain    *rpcpool.Chain
 	ledger   *rpcpooltest.Ledger
-	random   *rand.Rand
+	random   *dice
 	declared bool
 	how      int
 
@@ -70,7 +85,7 @@ type payments struct {
 
 func newPayments(t *testing.T, w *rpcpooltest.World, seed uint64, declared bool) *payments {
 	t.Helper()
-	p := &payments{ledger: rpcpooltest.NewLedger(), random: rand.New(rand.NewPCG(seed, 2)), declared: declared, how: int(seed % 3)}
+	p := &payments{ledger: rpcpooltest.NewLedger(), random: newDice(seed, 2), declared: declared, how: int(seed % 3)}
 	w.Network.SetRecording(false)
 	w.Proxy("p1")
 	w.Proxy("p2")

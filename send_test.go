@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -66,7 +65,7 @@ func TestSendsTellTheTruth(t *testing.T) {
 	var taken, unknown, failed int
 	for group := range groups {
 		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
-			random := rand.New(rand.NewPCG(uint64(group), 4))
+			random := newDice(uint64(group), 4)
 			n := &network{rpcpooltest.NewEVM(1, 1000)}
 			w.Network.SetRecording(false)
 			w.Proxy("p1")

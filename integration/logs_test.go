@@ -26,9 +26,7 @@ const emittedLogs = 25
 // mines together, and gives the contract's address, the first block and the last.
 func (n node) deployAndEmit(t *testing.T) (address, first, last string) {
 	t.Helper()
-	var accounts []string
-	require.NoError(t, json.Unmarshal(n.direct(t, "eth_accounts"), &accounts))
-	from := accounts[len(accounts)-1] // not the account whose nonces other tests count on
+	from := n.lastAccount(t)
 	deployed := n.sendFrom(t, map[string]any{"from": from, "data": emitter, "gas": "0x30000"})
 	require.NotEmpty(t, deployed.ContractAddress)
 	for i := range emittedLogs {

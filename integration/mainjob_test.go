@@ -103,14 +103,19 @@ var directClient = &http.Client{Transport: &http.Transport{}, Timeout: 20 * time
 
 func (n node) ask(t *testing.T, method string, params ...any) (answer nodeAnswer) {
 	t.Helper()
+	return askAt(t, n.directURL(), method, params...)
+}
+
+func askAt(t *testing.T, url, method string, params ...any) (answer nodeAnswer) {
+	t.Helper()
 	if params == nil {
 		params = []any{}
 	}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	require.NoError(t, err)
-	resp, err := directClient.Post(n.directURL(), "application/json", strings.NewReader(string(body)))
+	resp, err := directClient.Post(url, "application/json", strings.NewReader(string(body)))
 	require.NoError(t, err)
 	defer resp.Body.Close()
-	require.NoError(t, json.NewDecoder(resp.Body).Decode(&answer), "%s: %s", n.name, method)
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&answer), "%s: %s", url, method)
 	return answer
 }

@@ -24,6 +24,7 @@ type poolAPI struct {
 
 	mu      sync.Mutex
 	lists   map[string][]string // chain's reference: URLs of RPCs
+	height  uint64              // of every RPC
 	reports []report
 }
 
@@ -37,7 +38,7 @@ func newPoolAPI(t *testing.T, lists map[string][]string) *poolAPI {
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	require.NoError(t, err)
-	api := &poolAPI{t: t, url: "http://" + net.JoinHostPort(poolHost, port), lists: lists}
+	api := &poolAPI{t: t, url: "http://" + net.JoinHostPort(poolHost, port), lists: lists, height: 1}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/chains/{chain}/rpcs", api.serveList)
 	mux.HandleFunc("POST /v1/report", api.takeReport)
@@ -52,6 +53,7 @@ func (api *poolAPI) serveList(w http.ResponseWriter, r *http.Request) {
 	assert.Equal(api.t, "http", r.URL.Query().Get("transport"))
 	api.mu.Lock()
 	urls, known := api.lists[r.PathValue("chain")]
+	height := api.height
 	api.mu.Unlock()
 	if !known {
 		http.Error(w, `{"error":"unknown chain"}`, http.StatusNotFound)
@@ -60,13 +62,20 @@ func (api *poolAPI) serveList(w http.ResponseWriter, r *http.Request) {
 	rpcs := []any{}
 	for i, u := range urls {
 		rpcs = append(rpcs, map[string]any{
-			"url": u, "score": 100 - i, "height": 1,
+			"url": u, "score": 100 - i, "height": height,
 			"caps": map[string]any{"send_tx": true, "logs": 10000, "archive": "full"},
 		})
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{
 		"chain": map[string]any{"key": chainKey(r.PathValue("chain"))}, "rpcs": rpcs,
 	})
+}
+
+// setHeight has the lists say another height, as a pool does that looks at the RPCs.
+func (api *poolAPI) setHeight(height uint64) {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	api.height = height
 }
 
 func chainKey(ref string) string { return "eip155:" + strings.TrimPrefix(ref, "eip155:") }

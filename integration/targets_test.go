@@ -102,17 +102,23 @@ func (n node) secureURL(t *testing.T) string {
 	fronts.Lock()
 	defer fronts.Unlock()
 	if _, made := fronts.sites[n.name]; !made {
-		behind, err := url.Parse(n.directURL())
-		require.NoError(t, err)
-		front, err := startSite(n.name, &httputil.ReverseProxy{
-			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(behind) },
-			Transport: &http.Transport{}, // obeys no environment
-			ErrorLog:  silentLog,
-		})
+		front, err := startSite(n.name, n.relay(t))
 		require.NoError(t, err)
 		fronts.sites[n.name] = front
 	}
 	return fronts.sites[n.name].url("https")
+}
+
+// relay hands requests on to the node.
+func (n node) relay(t *testing.T) http.Handler {
+	t.Helper()
+	behind, err := url.Parse(n.directURL())
+	require.NoError(t, err)
+	return &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(behind) },
+		Transport: &http.Transport{}, // obeys no environment
+		ErrorLog:  silentLog,
+	}
 }
 
 // Ports for those who must find nothing there, or who bind by number. They lie

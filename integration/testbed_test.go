@@ -175,6 +175,10 @@ func withTimeout(d time.Duration) func(*rpcpool.Config) {
 	return func(c *rpcpool.Config) { c.Timeout = d }
 }
 
+func withMode(mode rpcpool.Mode) func(*rpcpool.Config) {
+	return func(c *rpcpool.Config) { c.Mode = mode }
+}
+
 // bounded is a context for a call that must end by itself: where it doesn't, the
 // test fails instead of hanging.
 func bounded(t *testing.T) context.Context {

@@ -64,14 +64,19 @@ func (n node) sendFrom(t *testing.T, tx map[string]any) (receipt struct{ Contrac
 // error for a while: geth indexes its chain when it starts.
 func (n node) waitForReceipt(t *testing.T, hash string) json.RawMessage {
 	t.Helper()
+	return waitForReceiptAt(t, n.directURL(), hash)
+}
+
+func waitForReceiptAt(t *testing.T, url, hash string) json.RawMessage {
+	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		answer := n.ask(t, "eth_getTransactionReceipt", hash)
+		answer := askAt(t, url, "eth_getTransactionReceipt", hash)
 		if len(answer.Error) == 0 && string(answer.Result) != "null" {
 			return answer.Result
 		}
 		<-time.After(20 * time.Millisecond)
 	}
-	t.Fatalf("%s doesn't mine", n.name)
+	t.Fatalf("%s doesn't mine", url)
 	return nil
 }
 
