@@ -105,7 +105,7 @@ func (b *batchRun) post(g *batchGroup) (answers []batchAnswer, refused bool) {
 		}
 		return g.all(out), false
 	}
-	whole, more, err := readLimited(res.Body, b.pool.maxResponseBytes)
+	whole, more, err := readAnswer(res, &to.endpoint.size, b.pool.maxResponseBytes)
 	if err != nil {
 		out := brokenBody(ctx, err)
 		out.arrived = true

@@ -149,7 +149,7 @@ func newPost(ctx context.Context, to *url.URL, body []byte) *http.Request {
 // judgeAnswer says what a 2xx answer means.
 func (r *callRequest) judgeAnswer(ctx context.Context, to target, res *http.Response) outcome {
 	limit := r.pool.maxResponseBytes
-	body, more, err := readLimited(res.Body, limit)
+	body, more, err := readAnswer(res, &to.endpoint.size, limit)
 	switch {
 	case err != nil:
 		return brokenBody(ctx, err)

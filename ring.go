@@ -55,6 +55,7 @@ type endpoint struct {
 
 	head  atomic.Uint64 // the highest block that it is known to have; needs no lock
 	meter meter         // needs no lock
+	size  sizeHint      // needs no lock
 }
 
 // sawHead notes a block that the RPC has.

@@ -1,0 +1,76 @@
+package rpcpool
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// readBodyOf reads a body of the given bytes, of known length or not.
+func readBodyOf(data []byte, known bool, hint *sizeHint, limit int64, wrap func(io.Reader) io.Reader) ([]byte, bool, error) {
+	res := &http.Response{Body: io.NopCloser(wrap(bytes.NewReader(data))), ContentLength: -1}
+	if known {
+		res.ContentLength = int64(len(data))
+	}
+	return readAnswer(res, hint, limit)
+}
+
+// Bodies of all sizes come out whole, however they arrive, and not a byte over the limit.
+func TestReadAnswer(t *testing.T) {
+	readers := map[string]func(io.Reader) io.Reader{
+		"whole": func(r io.Reader) io.Reader { return r }, "halves": iotest.HalfReader,
+		"with the end": iotest.DataErrReader,
+	}
+	for _, size := range []int{0, 1, 511, 512, 513, 70_000, trustBody - 1, trustBody, trustBody + 1, 3*trustBody + 7} {
+		data := bytes.Repeat([]byte("x"), size)
+		for name, wrap := range readers {
+			for _, known := range []bool{true, false} {
+				for _, last := range []int64{0, 2 * trustBody, 5 * trustBody} {
+					var hint sizeHint
+					hint.last.Store(last)
+					body, more, err := readBodyOf(data, known, &hint, int64(size), wrap)
+					require.NoError(t, err)
+					require.False(t, more)
+					require.True(t, bytes.Equal(data, body), "%d %s", size, name)
+					if size == 0 {
+						continue
+					}
+					body, more, err = readBodyOf(data, known, &hint, int64(size)-1, wrap)
+					require.NoError(t, err)
+					require.True(t, more)
+					require.Len(t, body, size-1)
+				}
+			}
+		}
+	}
+	broken := errors.New("broken")
+	_, _, err := readBodyOf([]byte("abc"), true, nil, 10, func(r io.Reader) io.Reader { return io.MultiReader(r, iotest.ErrReader(broken)) })
+	require.ErrorIs(t, err, broken)
+}
+
+// A large answer is held once: of known length, and of unknown length after the first
+// (rule F2); a promise of much with nothing behind it reserves little.
+func TestLargeAnswersAreHeldOnce(t *testing.T) {
+	data := []byte(strings.Repeat("y", 20*trustBody))
+	whole := func(r io.Reader) io.Reader { return r }
+	var hint sizeHint
+	for _, known := range []bool{true, false} { // what is known of the first serves the second
+		bytesPerRead := testing.Benchmark(func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N {
+				_, _, _ = readBodyOf(data, known, &hint, 1<<30, whole)
+			}
+		}).AllocedBytesPerOp()
+		require.Less(t, bytesPerRead, int64(len(data))*11/10, "known length: %v", known)
+	}
+	res := &http.Response{Body: io.NopCloser(strings.NewReader("little")), ContentLength: 1 << 28}
+	body, _, err := readAnswer(res, nil, 1<<30)
+	require.NoError(t, err)
+	require.LessOrEqual(t, cap(body), trustBody)
+}
