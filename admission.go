@@ -122,7 +122,7 @@ func (k *call) judgeHead(v *visit, now time.Time) step {
 	e, heads, d := v.e, &k.chain.heads, &k.demand
 	asks := d.latest || d.named && d.number > heads.mark
 	switch {
-	case !d.onlyFloor && !heads.believes(e, now) && !e.heads.at.IsZero() && (asks || v.onlyHead):
+	case !d.onlyFloor && !heads.believes(e) && !e.heads.at.IsZero() && (asks || v.onlyHead):
 		return unconfirmed
 	case k.chain.policy != nil && asks && !d.carries && heads.overdue(k.chain.ring, e, now):
 		return unconfirmed
@@ -143,6 +143,9 @@ func (k *call) judgeHead(v *visit, now time.Time) step {
 	case !heads.admits(e, d, &k.policy):
 		k.sawStale = true
 		return next
+	}
+	if asks && !d.onlyFloor {
+		heads.served = max(heads.served, e.heads.claim())
 	}
 	return admitted
 }
@@ -203,7 +206,7 @@ func (k *call) confirm(e *endpoint, others []*endpoint) step {
 			break
 		}
 		asked[other.operator] = true
-		switch s := k.visit(&visit{e: other, onlyHead: true}); s {
+		switch s := k.visit(&visit{e: other, onlyHead: true, always: k.spokeBefore(other, e)}); s {
 		case finished, anew:
 			return s
 		}
@@ -214,12 +217,21 @@ func (k *call) confirm(e *endpoint, others []*endpoint) step {
 	return k.settleDoubt(e)
 }
 
+// spokeBefore tells whether an RPC last said its head before another one did, so that it
+// may be further by now, however recent its word is.
+func (k *call) spokeBefore(one, other *endpoint) bool {
+	c := k.chain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return one.heads.at.Before(other.heads.at)
+}
+
 // isConfirmed tells whether other operators have said enough about an RPC's head.
 func (k *call) isConfirmed(e *endpoint) bool {
 	c, now := k.chain, time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.heads.believes(e, now) && c.heardOthers(e, now)
+	return c.heads.believes(e) && c.heardOthers(e, now)
 }
 
 // heardOthers tells whether another operator has said its head just now. The caller
@@ -238,7 +250,10 @@ func (k *call) settleDoubt(e *endpoint) step {
 	c, now := k.chain, time.Now()
 	c.mu.Lock()
 	c.heads.askedAround = now
-	believed := c.heads.believes(e, now) || !c.heardOthers(e, now) && c.heads.takeAlone(e)
+	believed := c.heads.believes(e) || !c.heardOthers(e, now) && c.heads.takeAlone(e)
+	if believed && k.held != nil {
+		c.heads.served = max(c.heads.served, e.heads.claim())
+	}
 	good := believed && c.heads.lag(e.heads.claim()) <= k.policy.MaxLag && e.heads.claim() >= k.demand.floor
 	c.mu.Unlock()
 	held := k.held
@@ -370,10 +385,12 @@ func (v *headView) judge(r *ring, e *endpoint, said saidHead, sent, now time.Tim
 		judged = headJudgement{verdict: VerdictStale,
 			detail: fmt.Sprintf("behind: head %d, and the caller has seen block %d", said.head, d.floor)}
 	case d.onlyFloor:
-	case !v.believes(e, now):
+	case !v.believes(e):
 		judged.doubt = fmt.Sprintf("implausible: head %d is ahead of %d, and no other operator's RPC is that far", said.head, v.mark)
 	case v.overdue(r, e, now):
 		judged.doubt = fmt.Sprintf("behind: head %d, and others are further", said.head)
+	case d.latest && d.carries:
+		v.served = max(v.served, said.head)
 	}
 	return news, judged
 }

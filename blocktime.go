@@ -55,8 +55,9 @@ func (w *paceWindow) add(p blockPoint, minBlocks uint64, minSpan time.Duration) 
 
 func (w *paceWindow) blocks() uint64 { return w.last.number - w.first.number }
 
-// blockPace is the estimate. The timestamps are what RPCs say, so where the heads
-// that were seen to grow contradict them by more than twice, these count.
+// blockPace is the estimate. The timestamps are what RPCs say, so where the heads that were
+// seen to grow contradict them by more than twice, neither is trusted: heads are asked for
+// as often as the quicker of them says, and believed as the slower allows.
 type blockPace struct {
 	fixed  time.Duration // the user's own; 0: estimated
 	stamps paceWindow    // of the blocks' timestamps
@@ -75,13 +76,16 @@ func (p *blockPace) grew(number uint64, seen time.Time) {
 
 // known gives the time between two blocks; false while nothing is known of it.
 func (p *blockPace) known() (time.Duration, bool) {
+	stamped, grown := p.stamps.measured, p.growth.measured
 	switch {
 	case p.fixed > 0:
 		return p.fixed, true
-	case p.stamps.measured > 0 && p.stampsAgree():
-		return p.stamps.measured, true
-	case p.growth.measured > 0:
-		return p.growth.measured, true
+	case stamped > 0 && p.stampsAgree():
+		return stamped, true
+	case stamped > 0:
+		return min(stamped, grown), true
+	case grown > 0:
+		return grown, true
 	}
 	return unknownBlockTime, false
 }
@@ -106,7 +110,7 @@ func (p *blockPace) blocksIn(d time.Duration) uint64 {
 		return 0
 	}
 	if p.fixed == 0 && (p.stamps.measured == 0 || !p.stampsAgree()) {
-		each = max(each, p.growth.atMost)
+		each = max(each, p.growth.atMost, p.stamps.measured)
 	}
 	return uint64(d / each)
 }

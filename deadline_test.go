@@ -93,6 +93,18 @@ func TestShareOfAnAttempt(t *testing.T) {
 	})
 }
 
+// Rule C1: attempts that were cut short are no evidence, so that as long as there is time
+// there is another round, whatever MaxRounds says.
+func TestRoundsGoOnWhileThereIsTime(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1", rpcpooltest.Hang().Times(2), rpcpooltest.Result("0x1")), w.Node("r2", rpcpooltest.Hang()))
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxRounds = 1 }).Chain("1")
+		_, err := chain.Call(within(t, 10*time.Second), "eth_blockNumber")
+		require.NoError(t, err)
+	})
+}
+
 // Rule C1: a pool that hangs and a proxy's check that hangs leave time for the attempts.
 func TestWaitsComeOutOfTheDeadline(t *testing.T) {
 	t.Run("the list", func(t *testing.T) {

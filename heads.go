@@ -11,9 +11,12 @@ const (
 	// is plausible: blocks don't come by the clock.
 	headSlack = 1
 
-	// A head that one operator alone claims and that so many others haven't reached a
-	// block time later was a lie, and so are the next ones.
+	// A head that one operator alone claims and that so many others, who are close to it,
+	// haven't reached a block time later was a lie, and so are the next ones. One who is
+	// far from it has stopped, and is no witness: what is believed of one operator alone
+	// is never that far from the truth.
 	contradictions = 3
+	closeToAClaim  = headSlack + 1
 	boastsFor      = 600 * time.Second
 	maxLoneClaims  = 16
 
@@ -88,7 +91,10 @@ type headView struct {
 	anchoredAt time.Time
 	// alone: the mark is what one operator said when no other could be asked.
 	alone bool
-	lone  []loneClaim // what lifted the mark over the anchor, oldest first
+	// served is the highest head that a read was answered from: the mark doesn't go under
+	// it, even where it was a lie, which then is one of a block or two.
+	served uint64
+	lone   []loneClaim // what lifted the mark over the anchor, oldest first
 
 	askedAround time.Time // when others were last asked whether there is a newer head
 	crossTested time.Time // when lone claims were last compared with what others say
@@ -161,7 +167,7 @@ func (v *headView) observe(r *ring, e *endpoint, head uint64, exact bool, sent, 
 	}
 	changed := head != h.claim() || h.at.IsZero()
 	h.seen, h.at = head, now
-	if changed {
+	if changed || head > v.mark { // what wasn't plausible before may be now
 		v.raise(r, e, now)
 	}
 	v.crossTest(r, now)
@@ -177,13 +183,16 @@ func (v *headView) observe(r *ring, e *endpoint, head uint64, exact bool, sent, 
 // reached, or what one, by, says now and is plausible. It never lowers it, but where it was one
 // operator's word alone and two others have spoken since.
 func (v *headView) raise(r *ring, by *endpoint, now time.Time) {
-	if second, at := r.secondHead(); second > v.anchor {
+	if second, at, oldest := r.secondHead(); second > v.anchor {
 		v.anchor, v.anchoredAt = second, at
 		if v.alone {
-			v.alone, v.mark = false, 0
+			v.alone, v.mark, v.served = false, 0, 0
 		}
 		v.mark = max(v.mark, second)
-		v.pace.grew(second, now)
+		// Of a head that was reached some time ago it isn't known when.
+		if now.Sub(oldest) <= 2*v.pace.perBlock() {
+			v.pace.grew(second, now)
+		}
 	}
 	if by == nil {
 		return
@@ -203,7 +212,7 @@ func (v *headView) credible(e *endpoint, now time.Time) bool {
 
 // crossTest compares what one operator alone claimed a block time ago with what others
 // have said since. Where none of them has got there it was a lie, and the mark goes back
-// to what two operators have reached.
+// to what two operators have reached, or a read was answered from.
 func (v *headView) crossTest(r *ring, now time.Time) {
 	each := v.pace.perBlock()
 	if len(v.lone) == 0 || now.Sub(v.crossTested) < each/8 {
@@ -217,7 +226,7 @@ func (v *headView) crossTest(r *ring, now time.Time) {
 		}
 		if c.head > v.anchor && c.contradicted(r, c.at.Add(each)) {
 			c.by.heads.boastsUntil = now.Add(boastsFor)
-			v.lone, v.mark = nil, v.anchor
+			v.lone, v.mark = nil, max(v.anchor, v.served)
 			v.raise(r, nil, now)
 			for _, e := range r.endpoints {
 				e.heads.doubtful = false // they were measured by a lie
@@ -227,8 +236,8 @@ func (v *headView) crossTest(r *ring, now time.Time) {
 	}
 }
 
-// contradicted tells whether enough operators, asked after a moment, were below the head
-// and none had reached it.
+// contradicted tells whether enough operators, asked after a moment, were a little below
+// the head and none had reached it. Of two operators none can contradict the other.
 func (c *loneClaim) contradicted(r *ring, after time.Time) bool {
 	below := map[string]bool{}
 	for _, e := range r.endpoints {
@@ -238,9 +247,11 @@ func (c *loneClaim) contradicted(r *ring, after time.Time) bool {
 		if e.heads.seen >= c.head {
 			return false
 		}
-		below[e.operator] = true
+		if c.head-e.heads.seen <= closeToAClaim {
+			below[e.operator] = true
+		}
 	}
-	return len(below) >= min(contradictions, r.operators-1)
+	return r.operators > 2 && len(below) >= min(contradictions, r.operators-1)
 }
 
 // plausible gives the highest head that is believed of one operator alone.
@@ -251,11 +262,10 @@ func (v *headView) plausible(now time.Time) uint64 {
 	return v.anchor + headSlack + v.pace.blocksIn(now.Sub(v.anchoredAt))
 }
 
-// believes tells whether an RPC's head isn't ahead of everything plausible.
-func (v *headView) believes(e *endpoint, now time.Time) bool {
-	head := e.heads.claim()
-	return head <= v.mark || head <= v.plausible(now) && v.credible(e, now)
-}
+// believes tells whether an RPC's head counts. Whatever is believed has lifted the mark
+// when it was said, so that what is handed out is the least for what comes after; what
+// wasn't plausible then isn't now, until the RPC says it again or another agrees.
+func (v *headView) believes(e *endpoint) bool { return e.heads.claim() <= v.mark }
 
 // overdue tells whether a block newer than the RPC's should be there by now, going by the
 // pace of the chain, so that others are to be asked: an RPC that stands still is its own
@@ -367,17 +377,19 @@ func (v *headView) rollBack(r *ring, now time.Time) {
 	}
 }
 
-// secondHead gives the highest head that two operators have reached, and when the
-// second of them said so. A ring of one operator has nobody else to ask.
-func (r *ring) secondHead() (head uint64, at time.Time) {
+// secondHead gives the highest head that two operators have reached, when the second of
+// them said so, and how old the older word is: zero where only the list says it. A ring of
+// one operator has nobody else to ask.
+func (r *ring) secondHead() (head uint64, at, oldest time.Time) {
 	type claim struct {
 		operator string
 		head     uint64
 		at       time.Time
+		said     time.Time // zero: only the list says it
 	}
 	var first, second claim
 	for _, e := range r.endpoints {
-		c := claim{e.operator, e.heads.claim(), e.heads.claimedAt()}
+		c := claim{e.operator, e.heads.claim(), e.heads.claimedAt(), e.heads.at}
 		switch {
 		case c.head == 0 || e.expelled:
 		case c.operator == first.operator:
@@ -391,10 +403,14 @@ func (r *ring) secondHead() (head uint64, at time.Time) {
 		}
 	}
 	if r.operators == 1 {
-		return first.head, first.at
+		return first.head, first.at, first.said
+	}
+	oldest = first.said
+	if second.said.Before(oldest) {
+		oldest = second.said
 	}
 	// Either may be the one who lies: what counts is when the other one came.
-	return second.head, later(first.at, second.at)
+	return second.head, later(first.at, second.at), oldest
 }
 
 // noteHash remembers a block's hash, and notices where this RPC or another one has said

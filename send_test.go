@@ -135,6 +135,35 @@ func TestSendsTellTheTruth(t *testing.T) {
 	require.NotZero(t, failed)
 }
 
+// Rule C4: a refusal after an attempt that may have arrived isn't believed before the
+// transaction was looked for, at every RPC: the one that has it decides.
+func TestRefusalAfterALostAnswer(t *testing.T) {
+	for _, way := range []string{"send", "call"} {
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			w.Proxy("p1")
+			evm := rpcpooltest.NewEVM(1, 1000)
+			loses := rpcpooltest.Handle(func(q rpcpooltest.Request) rpcpooltest.Reply {
+				evm.Answer(q)
+				evm.Mine(1)
+				return rpcpooltest.Close()
+			}).Method("eth_sendRawTransaction")
+			tooLow := rpcpooltest.Error(-32000, "nonce too low").Method("eth_sendRawTransaction")
+			w.List("1", w.Node("loses", loses, rpcpooltest.Status(500)),
+				w.Node("lags", tooLow, rpcpooltest.Result(nil)), w.Node("has", tooLow, evm.Serve()))
+			chain := open(t, w, func(cfg *rpcpool.Config) { cfg.ProxyCheckURL = w.Node("c1").URL() }).Chain("1")
+			var err error
+			var hash string
+			if way == "send" {
+				hash, err = chain.SendRawTransaction(t.Context(), []byte{2, 7})
+			} else {
+				hash, err = rpcpool.CallAs[string](t.Context(), chain, "eth_sendRawTransaction", "0x0207")
+			}
+			require.NoError(t, err)
+			require.Contains(t, evm.Transactions(), hash)
+		})
+	}
+}
+
 // Rule C4: the hash is that of the bytes, of blob transactions without their blobs, and a
 // node that says another one for a known type of transaction isn't believed.
 func TestTransactionHashes(t *testing.T) {
@@ -359,6 +388,13 @@ func TestReplacedTransaction(t *testing.T) {
 					by = ""
 				}
 				require.Equal(t, by, replaced.By)
+				counts := 0
+				for _, line := range w.Requests() {
+					if strings.HasSuffix(line, "eth_getTransactionCount") {
+						counts++
+					}
+				}
+				require.GreaterOrEqual(t, counts, 3, "seen once is too little")
 			})
 		})
 	}

@@ -197,13 +197,15 @@ func (r *snapshotRequest) judgeResult(to target, out outcome) outcome {
 	s, by := r.snapshot, provenBy{to.endpoint.url, r.kind}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !isEmpty(out.result) {
-		s.proven[by] = true
+	switch {
+	case r.kind == "":
 		return out
-	}
-	if r.kind == kindBlock { // it is known to be there
+	case string(out.result) == "null" && r.kind != kindItem: // there is something of a block that is there
 		r.passed++
 		return failed(VerdictNoState, "", "the RPC doesn't have the block")
+	case r.kind == kindBlock, !isEmpty(out.result):
+		s.proven[by] = true
+		return out
 	}
 	operator := to.endpoint.operator
 	confirmed := r.empty != nil && r.empty.operator != operator && r.empty.result == string(out.result)
@@ -223,8 +225,11 @@ func (r *snapshotRequest) explain(err error) error {
 	if !ok {
 		return err
 	}
-	if r.refusals > 0 && r.passed == 0 && len(none.Attempts) == r.refusals {
+	switch {
+	case r.refusals > 0 && r.passed == 0 && len(none.Attempts) == r.refusals:
 		return r.refusal // all say that the params are wrong
+	case r.passed == 0 && r.refusals == 0:
+		return err // it isn't about the block: nobody serves the method, or nobody answers
 	}
 	return &SnapshotError{
 		Chain: r.snapshot.chain.ref, Block: fmt.Sprintf("%d (%s)", r.snapshot.number, r.snapshot.hash),
@@ -242,10 +247,12 @@ func snapshotError(c *chainState, block string, err error) error {
 // lackingWords are what nodes say that don't have a block or its state, beyond what makes
 // a no_state anyway: for a read by hash it is no fault of theirs. Geth: "header for hash
 // not found", "header not found", "missing trie node"; Erigon, Nethermind: "block not
-// found", "unknown block"; Besu: "Block not found", "World state unavailable".
+// found", "unknown block"; Besu: "Block not found", "World state unavailable"; hardhat:
+// "Received invalid block tag 0x…", "blockHash cannot be found".
 var lackingWords = []string{
 	"header not found", "header for hash", "missing trie node", "block not found", "unknown block",
 	"could not find block", "block hash not found", "world state unavailable", "no state available",
+	"received invalid block tag", "blockhash cannot be found",
 }
 
 // replacedWords are what nodes say of a block that isn't part of the chain any more.

@@ -239,6 +239,81 @@ func TestSnapshotEmptyAnswers(t *testing.T) {
 	})
 }
 
+// An answer of null is none where the block has what was asked for, and a count of zero is
+// one; what a block may have fewer of is believed when two say so.
+func TestSnapshotNullsAndZeros(t *testing.T) {
+	for method, c := range map[string]struct {
+		lacking, answer any
+		sent            string
+	}{
+		"eth_getBlockReceipts":                    {nil, []any{map[string]string{"status": "0x1"}}, "eth_getBlockReceipts"},
+		"eth_getBlockByNumber":                    {nil, map[string]string{"number": "0x3e8"}, "eth_getBlockByHash"},
+		"eth_getBlockTransactionCountByNumber":    {nil, "0x0", "eth_getBlockTransactionCountByHash"},
+		"eth_getUncleCountByBlockNumber":          {nil, "0x0", "eth_getUncleCountByBlockHash"},
+		"eth_getTransactionByBlockNumberAndIndex": {nil, map[string]string{"hash": "0x1"}, "eth_getTransactionByBlockHashAndIndex"},
+	} {
+		t.Run(method, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				w.Proxy("p1")
+				evm := rpcpooltest.NewEVM(1, 1000)
+				w.List("1", w.Node("lacks", rpcpooltest.Result(c.lacking).Method(c.sent).FromStep(1), evm.Serve()),
+					w.Node("has", rpcpooltest.Result(c.answer).Method(c.sent).FromStep(1), evm.Serve()))
+				snap, err := open(t, w).Chain("1").Snapshot(t.Context(), "0x3e8")
+				require.NoError(t, err)
+				w.Network.SetStep(1)
+				params := []any{"latest"}
+				if strings.HasSuffix(method, "AndIndex") {
+					params = append(params, "0x0")
+				}
+				raw, err := snap.Call(t.Context(), method, params...)
+				require.NoError(t, err)
+				want, err := json.Marshal(c.answer)
+				require.NoError(t, err)
+				require.JSONEq(t, string(want), string(raw))
+			})
+		})
+	}
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		evm := rpcpooltest.NewEVM(1, 1000)
+		past := rpcpooltest.Result(nil).Method("eth_getTransactionByBlockHashAndIndex")
+		w.List("1", w.Node("r1", past, evm.Serve()), w.Node("r2", past, evm.Serve()))
+		snap, err := open(t, w).Chain("1").Snapshot(t.Context(), "0x3e8")
+		require.NoError(t, err)
+		raw, err := snap.Call(t.Context(), "eth_getTransactionByBlockNumberAndIndex", "latest", "0x9")
+		require.NoError(t, err)
+		require.Equal(t, "null", string(raw), "two say that there are fewer")
+
+		_, err = snap.Call(t.Context(), "eth_getProof", someAccount, []string{})
+		var unsupported *rpcpool.NoHealthyRPCError
+		require.ErrorAs(t, err, &unsupported, "that nobody serves the method is no matter of the block")
+		_, err = snap.Call(t.Context(), "trace_block", "latest")
+		var refused *rpcpool.RequestError
+		require.ErrorAs(t, err, &refused)
+	})
+}
+
+// Nodes have their own words for a hash that they don't know.
+func TestSnapshotUnknownHashes(t *testing.T) {
+	for _, words := range []string{
+		"header for hash not found", "Received invalid block tag 0xaa. Latest block number is 5", "unknown block",
+		"hash aa is not currently canonical", "Block not found", "missing trie node aa",
+	} {
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			w.Proxy("p1")
+			evm := rpcpooltest.NewEVM(1, 1000)
+			w.List("1", w.Node("r1", rpcpooltest.Error(-32000, words).Method("eth_call"), evm.Serve()), w.Node("r2", evm.Serve()))
+			chain := open(t, w).Chain("1")
+			snap, err := chain.Snapshot(t.Context(), "0x3e8")
+			require.NoError(t, err)
+			raw, err := snap.Call(t.Context(), "eth_call", map[string]string{})
+			require.NoError(t, err, words)
+			require.Contains(t, string(raw), snap.Hash())
+			require.False(t, chain.Stats()[0].Cooling)
+		})
+	}
+}
+
 // What the caller got wrong is told as what it is, when all RPCs say so.
 func TestSnapshotBadParams(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {

@@ -10,6 +10,7 @@ import (
 const (
 	kindState = "state"
 	kindBlock = "block"
+	kindItem  = "item" // of a block, which may have fewer
 	kindLogs  = "logs"
 	kindTrace = "trace"
 )
@@ -44,11 +45,11 @@ func (s *snapshotState) request(method string, params []byte) (req *snapshotRequ
 		list, err = s.pinFilter(list)
 	case hasTwin:
 		name, kind = twin, kindBlock
-		if !strings.HasPrefix(method, "eth_getBlockByNumber") {
-			kind = where.kind
+		if strings.HasSuffix(method, "AndIndex") {
+			kind = kindItem
 		}
 		list, err = s.pin(method, list, 0, `"`+s.hash+`"`)
-	case numbered:
+	case numbered && where.kind != kindTrace || method == "debug_traceCall":
 		kind = where.kind
 		if method == "eth_getBlockReceipts" {
 			kind = kindLogs

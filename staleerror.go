@@ -121,9 +121,7 @@ func (v *headView) doubt(e *endpoint, now time.Time) string {
 	switch {
 	case e.expelled:
 		return "on another chain"
-	case !v.believes(e, now):
-		return "which no other operator's RPC has reached"
-	case h.claim() > v.mark:
+	case !v.believes(e):
 		return "which no other operator's RPC has reached"
 	case h.doubtful:
 		return "has lagged a moment ago"
