@@ -144,9 +144,6 @@ func (k *call) judgeHead(v *visit, now time.Time) step {
 		k.sawStale = true
 		return next
 	}
-	if asks && !d.onlyFloor {
-		heads.served = max(heads.served, e.heads.claim())
-	}
 	return admitted
 }
 
@@ -251,9 +248,6 @@ func (k *call) settleDoubt(e *endpoint) step {
 	c.mu.Lock()
 	c.heads.askedAround = now
 	believed := c.heads.believes(e) || !c.heardOthers(e, now) && c.heads.takeAlone(e)
-	if believed && k.held != nil {
-		c.heads.served = max(c.heads.served, e.heads.claim())
-	}
 	good := believed && c.heads.lag(e.heads.claim()) <= k.policy.MaxLag && e.heads.claim() >= k.demand.floor
 	c.mu.Unlock()
 	held := k.held
@@ -389,8 +383,6 @@ func (v *headView) judge(r *ring, e *endpoint, said saidHead, sent, now time.Tim
 		judged.doubt = fmt.Sprintf("implausible: head %d is ahead of %d, and no other operator's RPC is that far", said.head, v.mark)
 	case v.overdue(r, e, now):
 		judged.doubt = fmt.Sprintf("behind: head %d, and others are further", said.head)
-	case d.latest && d.carries:
-		v.served = max(v.served, said.head)
 	}
 	return news, judged
 }

@@ -19,6 +19,7 @@ type headReader struct {
 	t      *testing.T
 	chain  *rpcpool.Chain
 	maxLag uint64
+	state  bool // it reads from the state, which doesn't show its head, instead
 
 	highest uint64
 	refused int // reads that ended in a StaleError
@@ -28,14 +29,22 @@ type headReader struct {
 func (r *headReader) read() uint64 {
 	r.t.Helper()
 	defer time.Sleep(time.Second)
-	raw, err := r.chain.Call(r.t.Context(), "eth_blockNumber")
+	method, params := "eth_blockNumber", []any(nil)
+	if r.state {
+		method, params = "eth_getBalance", []any{someAccount, "latest"}
+	}
+	raw, err := r.chain.Call(r.t.Context(), method, params...)
 	if _, stale := errors.AsType[*rpcpool.StaleError](err); stale {
 		r.refused++
 		return r.highest
 	}
 	require.NoError(r.t, err)
 	head := number(r.t, raw)
-	require.GreaterOrEqual(r.t, head+r.maxLag, r.highest, "the view went back")
+	allowed := r.maxLag
+	if r.state { // the state may be a block further than the head that the RPC said before
+		allowed++
+	}
+	require.GreaterOrEqual(r.t, head+allowed, r.highest, "the view went back")
 	r.highest = max(r.highest, head)
 	return head
 }
@@ -45,8 +54,9 @@ func (r *headReader) read() uint64 {
 func TestOneOfTwoStandsStill(t *testing.T) {
 	for _, mode := range modes {
 		for _, maxLag := range []uint64{0, 2} {
-			for _, first := range []bool{false, true} {
-				t.Run(fmt.Sprint(mode, maxLag, first), func(t *testing.T) {
+			for i := range 4 {
+				first, state := i%2 == 0, i/2 == 0
+				t.Run(fmt.Sprint(mode, maxLag, first, state), func(t *testing.T) {
 					inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 						w.Proxy("p1")
 						evm := rpcpooltest.NewEVM(1, 1000)
@@ -58,15 +68,18 @@ func TestOneOfTwoStandsStill(t *testing.T) {
 						} else {
 							w.List("1", good, stuck)
 						}
-						r := &headReader{t: t, maxLag: maxLag, chain: open(t, w, func(cfg *rpcpool.Config) { cfg.Mode = mode }).
+						r := &headReader{t: t, maxLag: maxLag, state: state, chain: open(t, w, func(cfg *rpcpool.Config) { cfg.Mode = mode }).
 							Chain("1", rpcpool.WithFreshness(rpcpool.Freshness{MaxLag: maxLag}))}
 						for evm.Head() < 1005 {
 							r.read()
 						}
 						w.Network.SetStep(1)
 						for range 300 {
-							before := evm.Head()
-							require.GreaterOrEqual(t, r.read()+maxLag+1, before)
+							oldest := evm.Head() - maxLag - 1
+							if state {
+								oldest--
+							}
+							require.GreaterOrEqual(t, r.read(), oldest)
 						}
 						require.Zero(t, r.refused)
 					})
@@ -175,4 +188,74 @@ func TestBurstsOfBlocks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Rule B3: it is the mark that counts: an RPC that is a single block under what another
+// one has said isn't asked for the latest state where MaxLag is 0.
+func TestGateByTheMark(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode.String(), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				_, chain := freshWorld(t, w, rpcpool.Freshness{SampleEvery: 3 * time.Second},
+					[][]rpcpooltest.EVMFault{{rpcpooltest.Lagging(1)}, nil, {rpcpooltest.Lagging(1)}, nil}, func(c *rpcpool.Config) { c.Mode = mode })
+				latestBalance(t, chain)
+				time.Sleep(10 * time.Second)
+				for range 60 {
+					mark := chain.HighWater()
+					require.GreaterOrEqual(t, latestBalance(t, chain), mark)
+					time.Sleep(time.Second)
+				}
+			})
+		})
+	}
+}
+
+// Rule B3: an RPC that lagged by more than a block isn't trusted upon one good answer.
+func TestOneGoodAnswerIsTooLittle(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		evm := rpcpooltest.NewEVM(1, 1000)
+		evm.SetBlockTime(testBlockTime)
+		w.List("1", w.Node("r1", evm.Serve(rpcpooltest.Lagging(8)).ToStep(0), evm.Serve()), w.Node("r2", evm.Serve()))
+		chain := open(t, w).Chain("1", rpcpool.WithFreshness(rpcpool.Freshness{EjectLag: 100, BlockTime: testBlockTime}))
+		latestBalance(t, chain)
+		w.Network.SetStep(1)
+		time.Sleep(testBlockTime + time.Second)
+		latestBalance(t, chain)
+		require.Zero(t, requestsOf(w, "r1", "eth_getBalance"))
+		for range 3 {
+			time.Sleep(testBlockTime + time.Second)
+			latestBalance(t, chain)
+		}
+		require.NotZero(t, requestsOf(w, "r1", "eth_getBalance"))
+	})
+}
+
+// Rule B3: an RPC whose head went back between two answers has two nodes behind it; what
+// doesn't show its head isn't asked of it for a while, however good its last answer was.
+func TestTwoNodesBehindOneURL(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		evm := rpcpooltest.NewEVM(1, 1000)
+		evm.SetBlockTime(testBlockTime)
+		w.List("1", w.Node("two", evm.Serve().ToStep(0), evm.Serve(rpcpooltest.Alternating(5))), w.Node("one", evm.Serve()))
+		chain := open(t, w, func(c *rpcpool.Config) { c.Mode = rpcpool.RoundRobin }).
+			Chain("1", rpcpool.WithFreshness(rpcpool.Freshness{EjectLag: 100, MaxLag: 1}))
+		for range 4 {
+			latestBalance(t, chain)
+		}
+		require.NotZero(t, requestsOf(w, "two", "eth_getBalance"))
+		w.Network.SetStep(1)
+		time.Sleep(testBlockTime)
+		for range 4 { // which shows both nodes
+			_, err := chain.Call(t.Context(), "eth_blockNumber")
+			require.NoError(t, err)
+		}
+		before := requestsOf(w, "two", "eth_getBalance")
+		for range 100 {
+			require.GreaterOrEqual(t, latestBalance(t, chain)+2, evm.Head())
+			time.Sleep(3 * time.Second)
+		}
+		require.Equal(t, before, requestsOf(w, "two", "eth_getBalance"))
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,7 +92,7 @@ type deceivers struct {
 	mu       sync.Mutex // protects requests
 	requests int
 
-	honest map[string]bool // masked URLs
+	honest map[string]*atomic.Int64 // masked URLs → failures of its own
 
 }
 
@@ -99,7 +100,7 @@ func newDeceivers(t *testing.T, w *rpcpooltest.World, seed uint64, policy bool) 
 	s := &deceivers{
 		t: t, random: rand.New(rand.NewPCG(seed, 12)), policy: policy,
 		chain: rpcpooltest.NewEVM(1, 1000), other: rpcpooltest.NewEVM(5, 1000),
-		honest: map[string]bool{},
+		honest: map[string]*atomic.Int64{},
 	}
 	w.Network.SetRecording(false)
 	w.Proxy("p1")
@@ -112,7 +113,7 @@ func newDeceivers(t *testing.T, w *rpcpooltest.World, seed uint64, policy bool) 
 		"forked":      {rpcpooltest.ForkedFrom(990)},
 		"other-chain": {rpcpooltest.OnChain(5)},
 		"alternating": {rpcpooltest.Alternating(10)},
-		"caching":     {rpcpooltest.Caching(3 * time.Minute)},
+		"caching":     {rpcpooltest.Caching(2 * testBlockTime)},
 		"vague":       {rpcpooltest.Vague(), rpcpooltest.Lagging(10)},
 	}
 	var names []string
@@ -124,12 +125,13 @@ func newDeceivers(t *testing.T, w *rpcpooltest.World, seed uint64, policy bool) 
 	s.random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	var listed []any
 	for _, name := range names {
-		node := w.Node(name, s.unreliable(s.chain.Serve(faults[name]...), strings.HasPrefix(name, "honest")))
+		failures := new(atomic.Int64)
+		node := w.Node(name, s.unreliable(s.chain.Serve(faults[name]...), failures))
 		entry := rpcpooltest.List(node)
 		entry.Height *= s.random.Uint64N(2) // known or not
 		listed = append(listed, entry)
 		if strings.HasPrefix(name, "honest") {
-			s.honest["http://"+name+".test/***"] = true
+			s.honest["http://"+name+".test/***"] = failures
 		}
 	}
 	w.Pool.Lists("1", rpcpooltest.PoolList("eip155:1", listed...))
@@ -147,24 +149,17 @@ func newDeceivers(t *testing.T, w *rpcpooltest.World, seed uint64, policy bool) 
 	return s
 }
 
-// unreliable has a node fail at random: an honest one once in five minutes at most, so
-// that its failures in a row are the handle's doing.
-func (s *deceivers) unreliable(answer rpcpooltest.Reply, honest bool) rpcpooltest.Reply {
-	random := rand.New(rand.NewPCG(s.random.Uint64(), 1))
-	var mu sync.Mutex
-	var last time.Time
-	answered := false
-	return rpcpooltest.Handle(func(q rpcpooltest.Request) rpcpooltest.Reply {
+// unreliable has a node fail at random.
+func (s *deceivers) unreliable(answer rpcpooltest.Reply, failures *atomic.Int64) rpcpooltest.Reply {
+	random := newDice(s.random.Uint64(), 1)
+	return rpcpooltest.Handle(func(rpcpooltest.Request) rpcpooltest.Reply {
 		s.mu.Lock()
 		s.requests++
 		s.mu.Unlock()
-		mu.Lock()
-		defer mu.Unlock()
-		if random.IntN(100) > 0 || honest && (!answered || time.Since(last) < 5*time.Minute) {
-			answered = answered || q.Method != "eth_chainId" && q.Method != "eth_blockNumber"
+		if random.IntN(100) > 0 {
 			return answer
 		}
-		last, answered = time.Now(), false
+		failures.Add(1)
 		return []rpcpooltest.Reply{
 			rpcpooltest.Status(502), rpcpooltest.Reset(), rpcpooltest.Truncated(),
 			rpcpooltest.RateLimited(5 * time.Second), rpcpooltest.Garbage(), rpcpooltest.Hang(),
@@ -341,16 +336,15 @@ func (s *deceivers) snapshot() {
 	}
 }
 
-// watchHonest sees to it that no honest RPC is left out for longer than one cooldown.
+// watchHonest sees to it that an honest RPC is left out for failures of its own alone, each
+// of which costs it one cooldown.
 func (s *deceivers) watchHonest() {
 	if !s.policy {
 		return
 	}
 	for _, stats := range s.bot.Stats() {
-		if !s.honest[stats.RPC] {
-			continue
-		}
-		if stats.FailuresInRow > 1 || stats.State == rpcpool.StateWrongChain {
+		failures, honest := s.honest[stats.RPC]
+		if honest && (int64(stats.Ejections) > failures.Load() || stats.State == rpcpool.StateWrongChain) {
 			s.seen.outTooLong++
 			s.complain("%s is out of the ring", stats.RPC)
 		}

@@ -11,15 +11,6 @@ const (
 	// is plausible: blocks don't come by the clock.
 	headSlack = 1
 
-	// A head that one operator alone claims and that so many others, who are close to it,
-	// haven't reached a block time later was a lie, and so are the next ones. One who is
-	// far from it has stopped, and is no witness: what is believed of one operator alone
-	// is never that far from the truth.
-	contradictions = 3
-	closeToAClaim  = headSlack + 1
-	boastsFor      = 600 * time.Second
-	maxLoneClaims  = 16
-
 	// As long as the block time isn't known, a head may be as old as this before others
 	// are asked whether there is a newer one.
 	unknownOverdue = 15 * time.Second
@@ -27,6 +18,9 @@ const (
 	// An RPC that went back is taken to do so again for a while: a load balancer has
 	// several nodes behind it.
 	dipFor = 600 * time.Second
+
+	// The longest that an RPC that stood still must be good before it is trusted again.
+	maxProbation = 600 * time.Second
 
 	// The chain itself went back where its RPCs say so for that long. Where only one
 	// RPC can be asked, longer.
@@ -45,19 +39,19 @@ type headState struct {
 
 	seen uint64    // what it said itself, last
 	at   time.Time // when that came in; zero: never
+	rose time.Time // when it first said so, or less than before
 
 	top      uint64    // the highest that it ever said and that was believed
 	fellAt   time.Time // since when it says much less than that; zero: it doesn't
 	dip      uint64    // how far it went back between two answers
 	dipUntil time.Time
 
-	boastsUntil time.Time // its claims were lies; until then they count only where others agree
-
 	steady  bool // two answers in a row agreed, since it was first asked or came back
 	ejected bool // its cooldown is for its head
 
-	doubtful bool      // it lagged by more than a block; one good answer isn't enough
-	goodFrom time.Time // since when its answers are good again
+	doubtful  bool          // it lagged by more than a block, or stood still; one good answer isn't enough
+	goodFrom  time.Time     // since when its answers are good again
+	probation time.Duration // how long they must be
 }
 
 // claim is the head that the RPC has, as far as it is known.
@@ -75,6 +69,14 @@ func (h *headState) claimedAt() time.Time {
 	return h.at
 }
 
+// reachedAt is when the RPC is known to have had its head first.
+func (h *headState) reachedAt() time.Time {
+	if h.at.IsZero() {
+		return h.listedAt
+	}
+	return h.rose
+}
+
 // recent tells whether the RPC said its head within the last block time.
 func (h *headState) recent(now time.Time, blockTime time.Duration) bool {
 	return !h.at.IsZero() && now.Sub(h.at) <= blockTime
@@ -90,24 +92,11 @@ type headView struct {
 	anchor     uint64
 	anchoredAt time.Time
 	// alone: the mark is what one operator said when no other could be asked.
-	alone bool
-	// served is the highest head that a read was answered from: the mark doesn't go under
-	// it, even where it was a lie, which then is one of a block or two.
-	served uint64
-	lone   []loneClaim // what lifted the mark over the anchor, oldest first
-
+	alone       bool
 	askedAround time.Time // when others were last asked whether there is a newer head
-	crossTested time.Time // when lone claims were last compared with what others say
 
 	pace   blockPace
 	hashes map[uint64][]seenHash // by block
-}
-
-// loneClaim is a head that one operator alone has claimed.
-type loneClaim struct {
-	head uint64
-	by   *endpoint
-	at   time.Time
 }
 
 // seenHash is a block's hash, and who said it.
@@ -145,7 +134,7 @@ func (v *headView) observe(r *ring, e *endpoint, head uint64, exact bool, sent, 
 		case h.at.IsZero():
 			h.listed = max(h.listed, head)
 		case head > h.seen:
-			h.seen = head
+			h.seen, h.rose = head, now
 			v.raise(r, e, now)
 		}
 		return news
@@ -166,11 +155,13 @@ func (v *headView) observe(r *ring, e *endpoint, head uint64, exact bool, sent, 
 		h.top = min(h.listed, v.mark)
 	}
 	changed := head != h.claim() || h.at.IsZero()
+	if head != h.seen || h.at.IsZero() {
+		h.rose = now
+	}
 	h.seen, h.at = head, now
 	if changed || head > v.mark { // what wasn't plausible before may be now
 		v.raise(r, e, now)
 	}
-	v.crossTest(r, now)
 	v.follow(h, now, p)
 	if v.wentBack(r, now, p) {
 		v.rollBack(r, now)
@@ -183,10 +174,10 @@ func (v *headView) observe(r *ring, e *endpoint, head uint64, exact bool, sent, 
 // reached, or what one, by, says now and is plausible. It never lowers it, but where it was one
 // operator's word alone and two others have spoken since.
 func (v *headView) raise(r *ring, by *endpoint, now time.Time) {
-	if second, at, oldest := r.secondHead(); second > v.anchor {
+	if second, at, oldest := r.secondHead(v.pace.perBlock()); second > v.anchor {
 		v.anchor, v.anchoredAt = second, at
 		if v.alone {
-			v.alone, v.mark, v.served = false, 0, 0
+			v.alone, v.mark = false, 0
 		}
 		v.mark = max(v.mark, second)
 		// Of a head that was reached some time ago it isn't known when.
@@ -194,64 +185,12 @@ func (v *headView) raise(r *ring, by *endpoint, now time.Time) {
 			v.pace.grew(second, now)
 		}
 	}
-	if by == nil {
+	if by == nil || by.expelled {
 		return
 	}
-	if head := by.heads.claim(); head > v.mark && head <= v.plausible(now) && v.credible(by, now) {
-		v.mark = head
-		if r.operators > 1 {
-			v.lone = append(v.lone[max(0, len(v.lone)+1-maxLoneClaims):], loneClaim{head, by, now})
-		}
+	if head := by.heads.claim(); head <= v.plausible(now) {
+		v.mark = max(v.mark, head)
 	}
-}
-
-// credible tells whether an RPC's word alone counts for anything.
-func (v *headView) credible(e *endpoint, now time.Time) bool {
-	return !e.expelled && !now.Before(e.heads.boastsUntil)
-}
-
-// crossTest compares what one operator alone claimed a block time ago with what others
-// have said since. Where none of them has got there it was a lie, and the mark goes back
-// to what two operators have reached, or a read was answered from.
-func (v *headView) crossTest(r *ring, now time.Time) {
-	each := v.pace.perBlock()
-	if len(v.lone) == 0 || now.Sub(v.crossTested) < each/8 {
-		return
-	}
-	v.crossTested = now
-	for i := len(v.lone) - 1; i >= 0; i-- {
-		c := &v.lone[i]
-		if since := now.Sub(c.at); since < each+each/8 {
-			continue
-		}
-		if c.head > v.anchor && c.contradicted(r, c.at.Add(each)) {
-			c.by.heads.boastsUntil = now.Add(boastsFor)
-			v.lone, v.mark = nil, max(v.anchor, v.served)
-			v.raise(r, nil, now)
-			for _, e := range r.endpoints {
-				e.heads.doubtful = false // they were measured by a lie
-			}
-		}
-		return
-	}
-}
-
-// contradicted tells whether enough operators, asked after a moment, were a little below
-// the head and none had reached it. Of two operators none can contradict the other.
-func (c *loneClaim) contradicted(r *ring, after time.Time) bool {
-	below := map[string]bool{}
-	for _, e := range r.endpoints {
-		if e.operator == c.by.operator || e.heads.at.Before(after) || e.expelled {
-			continue
-		}
-		if e.heads.seen >= c.head {
-			return false
-		}
-		if c.head-e.heads.seen <= closeToAClaim {
-			below[e.operator] = true
-		}
-	}
-	return r.operators > 2 && len(below) >= min(contradictions, r.operators-1)
 }
 
 // plausible gives the highest head that is believed of one operator alone.
@@ -308,15 +247,16 @@ func (v *headView) follow(h *headState, now time.Time, p *Freshness) {
 			h.top = max(h.top, h.seen)
 		}
 	}
-	lag := v.lag(h.seen)
-	switch {
-	case lag > p.MaxLag && lag-p.MaxLag > 1:
-		h.doubtful, h.goodFrom = true, time.Time{}
+	each, still := v.pace.perBlock(), now.Sub(h.rose)
+	switch lag := v.lag(h.seen); {
+	case lag > p.MaxLag && (lag-p.MaxLag > 1 || still >= 2*each):
+		// A cache that kept the head for so long may keep other answers as long.
+		h.doubtful, h.goodFrom, h.probation = true, time.Time{}, min(max(each, still), maxProbation)
 	case lag > p.MaxLag || !h.doubtful:
 		h.goodFrom = time.Time{}
 	case h.goodFrom.IsZero():
 		h.goodFrom = now
-	case now.Sub(h.goodFrom) >= v.pace.perBlock():
+	case now.Sub(h.goodFrom) >= h.probation:
 		h.doubtful, h.goodFrom = false, time.Time{}
 	}
 }
@@ -363,7 +303,7 @@ func (v *headView) rollBack(r *ring, now time.Time) {
 			e.health.reset() // it was left alone for no fault of its own
 			h.listed = min(h.listed, h.seen)
 		}
-		*h = headState{listed: h.listed, listedAt: h.listedAt, seen: h.seen, at: h.at, top: h.seen}
+		*h = headState{listed: h.listed, listedAt: h.listedAt, seen: h.seen, at: h.at, rose: h.rose, top: h.seen}
 		if h.at.IsZero() || now.Sub(h.at) > 2*rollbackAfter {
 			h.listed, h.seen, h.at, h.top = 0, 0, time.Time{}, 0 // from before
 		}
@@ -377,10 +317,10 @@ func (v *headView) rollBack(r *ring, now time.Time) {
 	}
 }
 
-// secondHead gives the highest head that two operators have reached, when the second of
-// them said so, and how old the older word is: zero where only the list says it. A ring of
-// one operator has nobody else to ask.
-func (r *ring) secondHead() (head uint64, at, oldest time.Time) {
+// secondHead gives the highest head that two operators have reached, when that was, and
+// when the older word was said: zero where only the list says it. A ring of one operator
+// has nobody else to ask.
+func (r *ring) secondHead(perBlock time.Duration) (head uint64, at, oldest time.Time) {
 	type claim struct {
 		operator string
 		head     uint64
@@ -389,7 +329,7 @@ func (r *ring) secondHead() (head uint64, at, oldest time.Time) {
 	}
 	var first, second claim
 	for _, e := range r.endpoints {
-		c := claim{e.operator, e.heads.claim(), e.heads.claimedAt(), e.heads.at}
+		c := claim{e.operator, e.heads.claim(), e.heads.reachedAt(), e.heads.at}
 		switch {
 		case c.head == 0 || e.expelled:
 		case c.operator == first.operator:
@@ -409,8 +349,10 @@ func (r *ring) secondHead() (head uint64, at, oldest time.Time) {
 	if second.said.Before(oldest) {
 		oldest = second.said
 	}
-	// Either may be the one who lies: what counts is when the other one came.
-	return second.head, later(first.at, second.at), oldest
+	// Either may be the one who lies: what counts is when the other one came there. The one
+	// that is further was there some blocks ago.
+	ahead := time.Duration(min(first.head-second.head, maxPaceBlocks)) * perBlock
+	return second.head, later(second.at, first.at.Add(-ahead)), oldest
 }
 
 // noteHash remembers a block's hash, and notices where this RPC or another one has said
