@@ -1,6 +1,7 @@
 package rpcpool
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -102,6 +103,10 @@ func (k *call) admission(v *visit, now time.Time) admission {
 		v.trial = true // it comes back from a cooldown
 	}
 	if ask := k.asksFirst(v, now); ask != "" {
+		if !e.serves(ask, now) { // it can't say what must be known of it
+			k.sawStale = k.sawStale || ask == methodBlockNumber
+			return k.leave(v, leaveBy(next))
+		}
 		if v.probe == nil {
 			v.probe = &probe{done: make(chan struct{}), trial: v.trial}
 			e.probe = v.probe
@@ -112,6 +117,13 @@ func (k *call) admission(v *visit, now time.Time) admission {
 		if s := k.judgeHead(v, now); s != admitted {
 			return k.leave(v, leaveBy(s))
 		}
+	}
+	if v.trial && !v.onlyHead { // the request itself is the trial
+		if v.probe == nil {
+			v.probe = &probe{done: make(chan struct{}), trial: true}
+			e.probe = v.probe
+		}
+		return admission{}
 	}
 	return k.leave(v, admission{})
 }
@@ -138,9 +150,9 @@ func (k *call) judgeHead(v *visit, now time.Time) step {
 	switch {
 	case v.onlyHead:
 		return next
-	case d.carries && !e.heads.recent(now, heads.pace.perBlock()):
+	case d.carries && (d.insists || !e.heads.recent(now, heads.sampleAge())):
 		return admitted // the answer is judged
-	case !heads.admits(e, d, &k.policy):
+	case !heads.admits(e, d, &k.policy, now):
 		k.sawStale = true
 		return next
 	}
@@ -161,8 +173,10 @@ func (k *call) asksFirst(v *visit, now time.Time) string {
 		if v.asked == 1 && !e.heads.steady && k.wantsSteady(v) {
 			return methodBlockNumber // a load balancer has two answers
 		}
-	case v.trial, v.onlyHead && (v.always || !e.heads.recent(now, heads.pace.perBlock())),
-		heads.needsSample(e, &k.demand, now), !e.heads.steady && k.wantsSteady(v):
+	case v.trial && e.heads.recent(now, heads.sampleAge()) && heads.lag(e.heads.seen) > k.policy.MaxLag && !k.demand.insists:
+		// It was asked a moment ago, and isn't there yet.
+	case v.trial, v.onlyHead && (v.always || !e.heads.recent(now, heads.sampleAge())),
+		heads.needsSample(e, &k.demand, &k.policy, now), !e.heads.steady && k.wantsSteady(v):
 		return methodBlockNumber
 	}
 	return ""
@@ -171,7 +185,7 @@ func (k *call) asksFirst(v *visit, now time.Time) string {
 // wantsSteady tells whether one answer about the head is too little of an RPC that hasn't
 // given two: where another can be had, and the read to come doesn't show its own head.
 func (k *call) wantsSteady(v *visit) bool {
-	return k.chain.policy != nil && k.chain.ring.operators > 1 && k.demand.latest && !k.demand.carries && !v.onlyHead
+	return k.chain.policy != nil && k.chain.ring.sources > 1 && k.demand.latest && !k.demand.carries && !v.onlyHead
 }
 
 const (
@@ -190,113 +204,20 @@ func (k *call) leave(v *visit, a admission) admission {
 	return a
 }
 
-// confirm asks other operators' RPCs for their heads, where an RPC's is ahead of what is
-// plausible or behind what is due, and then goes back to that RPC. Where no other can be
-// asked it is believed alone, unless that contradicts what is known.
-func (k *call) confirm(e *endpoint, others []*endpoint) step {
-	asked := map[string]bool{e.operator: true}
-	for _, other := range others {
-		if asked[other.operator] {
-			continue
-		}
-		if len(asked) > witnessesForAClaim {
-			break
-		}
-		asked[other.operator] = true
-		switch s := k.visit(&visit{e: other, onlyHead: true, always: k.spokeBefore(other, e)}); s {
-		case finished, anew:
-			return s
-		}
-		if k.isConfirmed(e) {
-			break
-		}
-	}
-	return k.settleDoubt(e)
-}
-
-// spokeBefore tells whether an RPC last said its head before another one did, so that it
-// may be further by now, however recent its word is.
-func (k *call) spokeBefore(one, other *endpoint) bool {
-	c := k.chain
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return one.heads.at.Before(other.heads.at)
-}
-
-// isConfirmed tells whether other operators have said enough about an RPC's head.
-func (k *call) isConfirmed(e *endpoint) bool {
-	c, now := k.chain, time.Now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.heads.believes(e) && c.heardOthers(e, now)
-}
-
-// heardOthers tells whether another operator has said its head just now. The caller
-// holds c.mu.
-func (c *chainState) heardOthers(e *endpoint, now time.Time) bool {
-	for _, other := range c.ring.endpoints {
-		if other.operator != e.operator && other.heads.recent(now, c.heads.pace.perBlock()) {
-			return true
-		}
-	}
-	return false
-}
-
-// settleDoubt goes on with an RPC whose head others were asked about.
-func (k *call) settleDoubt(e *endpoint) step {
-	c, now := k.chain, time.Now()
-	c.mu.Lock()
-	c.heads.askedAround = now
-	believed := c.heads.believes(e) || !c.heardOthers(e, now) && c.heads.takeAlone(e)
-	good := believed && c.heads.lag(e.heads.claim()) <= k.policy.MaxLag && e.heads.claim() >= k.demand.floor
-	c.mu.Unlock()
-	held := k.held
-	k.held = nil
-	switch {
-	case !believed || held != nil && !good:
-		k.sawStale = true
-		if held != nil {
-			k.refuteHeld(held)
-		}
-		return next
-	case held != nil:
-		return k.succeed(e, held.proxy, held.out)
-	}
-	if s := k.visit(&visit{e: e}); s != unconfirmed {
-		return s
-	}
-	k.sawStale = true
-	return next
-}
-
-// heldAnswer is an answer with a head in it that others are asked about before it is
-// handed out.
-type heldAnswer struct {
-	e     *endpoint
-	proxy *proxy
-	out   outcome
-	took  time.Duration
-}
-
-// refuteHeld puts an answer that wasn't handed out among the failed attempts.
-func (k *call) refuteHeld(held *heldAnswer) {
-	held.e.meter.failures[SemanticFailure].Add(1)
-	held.out.verdict, held.out.detail = VerdictStale, held.out.doubt
-	k.note(held.e, held.proxy, k.want.method, held.out, held.took)
-}
-
 // inspect judges a good answer by what it tells of the RPC: a head under the mark, or
 // another chain, isn't good.
 func (k *call) inspect(v *visit, req request, out outcome, sent time.Time) outcome {
 	question := req != k.req
 	if question {
 		switch out.verdict {
-		case VerdictCaller: // the questions are beyond reproach
-			out = failed(VerdictRPCFail, reportRPC, out.detail)
+		case VerdictCaller: // the questions are beyond reproach; this host's limits are nobody's fault
+			if _, ours := errors.AsType[*HostError](out.err); !ours {
+				out.judgement, out.err = judgement{verdict: VerdictRPCFail, report: reportRPC}, nil
+			}
 		case VerdictOK:
 			out = k.checkAnswer(v, req.method(), out)
 		}
-		if req.method() == methodBlockNumber {
+		if req.method() == methodBlockNumber && out.verdict == VerdictOK {
 			v.asked++
 		}
 	}
@@ -305,13 +226,23 @@ func (k *call) inspect(v *visit, req request, out outcome, sent time.Time) outco
 	}
 	said := headSaid(req.method(), req.encodedParams(), out.result)
 	if !said.known {
+		if !question && k.demand.carries && k.chain.policy != nil {
+			return failed(VerdictNoState, "", "the answer names no block")
+		}
 		return out
 	}
 	c, now := k.chain, time.Now()
 	c.mu.Lock()
 	news, judged := c.heads.judge(c.ring, v.e, said, sent, now, v.mark, k)
+	if news.rolledBack {
+		c.writes.forgetFloors()
+	}
 	calibrate := c.wantsCalibration(now)
 	c.mu.Unlock()
+	if news.conflict != nil {
+		v.e.meter.forks.Add(1)
+		news.conflict.meter.forks.Add(1)
+	}
 	k.logNews(v.e, news)
 	if calibrate {
 		c.calibrate()
@@ -319,7 +250,7 @@ func (k *call) inspect(v *visit, req request, out outcome, sent time.Time) outco
 	switch {
 	case !said.exact || !question && !k.demand.latest:
 	case judged.eject, judged.verdict != VerdictOK && !question:
-		return outcome{judgement: judgement{verdict: VerdictStale, report: reportRPC}, eject: judged.eject, detail: judged.detail}
+		return outcome{judgement: judgement{verdict: VerdictStale, report: reportRPC}, eject: judged.eject, detail: judged.detail, batch: out.batch}
 	case !question: // a question's answer is looked at by what is known then
 		out.doubt = judged.doubt
 	}
@@ -357,7 +288,7 @@ type headJudgement struct {
 // when the request was sent: what came up meanwhile isn't held against the answer.
 func (v *headView) judge(r *ring, e *endpoint, said saidHead, sent, now time.Time, mark uint64, k *call) (headNews, headJudgement) {
 	p, d := &k.policy, &k.demand
-	if said.stamp > 0 && said.head <= max(v.mark, v.plausible(now)) {
+	if said.stamp > 0 && said.head <= max(v.mark, v.plausible(now)) && said.stamp <= uint64(now.Add(maxStampAhead).Unix()) {
 		v.pace.stamped(said.number, time.Unix(int64(said.stamp), 0))
 	}
 	news := v.observe(r, e, said.head, said.exact, sent, now, p)

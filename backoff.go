@@ -27,7 +27,9 @@ func (b *backOff) lasts(now time.Time) bool { return now.Before(b.until) }
 // limited notes a rate limit. asked is how long the RPC asks to be left alone, 0 where
 // it doesn't say.
 func (b *backOff) limited(now time.Time, asked time.Duration) {
-	b.inRow++
+	if !b.lasts(now) { // of many that were under way one counts
+		b.inRow++
+	}
 	pause := min(asked, maxCooldown)
 	if asked <= 0 {
 		pause = firstBackOff

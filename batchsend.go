@@ -132,7 +132,9 @@ func (b *batchRun) run(todo []*batchElement) {
 // are begun than may travel alone at once, so that they needn't wait on their way.
 func (b *batchRun) carry(place int, e *batchElement) {
 	r := &batchedRequest{callRequest: e.call, run: b, place: place, news: make(chan batchAnswer, 1)}
-	if b.singly.Load() {
+	// Where turns are waited for at RPCs, that comes first: who had a lane and waited for a
+	// turn would wait for those who have a turn and wait for a lane.
+	if b.singly.Load() && b.pool.maxInFlight == 0 {
 		b.stop()
 		r.hasLane = b.enter(b.singles)
 		b.start()
@@ -223,6 +225,11 @@ func (r *batchedRequest) send(ctx context.Context, to target) outcome {
 	r.ahead = answer.ahead
 	return answer.out
 }
+
+// pause and resume have the others of the batch not wait for an element that waits for
+// its turn itself.
+func (r *batchedRequest) pause()  { r.goOn(); r.run.stop() }
+func (r *batchedRequest) resume() { r.run.start() }
 
 // goOn tells those who wait for it that the element goes on.
 func (r *batchedRequest) goOn() {

@@ -200,7 +200,7 @@ func (c *chainState) served(e *endpoint, span uint64) {
 		e.health.reset()
 		e.heads.ejected = false
 	}
-	if e.backOff.inRow > 0 {
+	if e.backOff.inRow > 0 && !e.backOff.lasts(time.Now()) { // one sent before may yet succeed
 		e.backOff = backOff{}
 	}
 	if span > 0 {

@@ -43,6 +43,7 @@ type call struct {
 
 	// What makes sure of before a request goes to an RPC; see admission.go.
 	careful  bool // any of it
+	here     visit
 	demand   headDemand
 	policy   Freshness
 	sawStale bool // an RPC was passed over because of its head
@@ -189,8 +190,9 @@ func (k *call) makeRounds() step {
 			k.err = k.interrupted(err)
 			return finished
 		}
-		if round == 0 && k.chain.policy != nil {
+		if k.chain.policy != nil {
 			k.chain.startSampling()
+			k.demand.insists = round > 0 || k.waits.done > 0
 		}
 		if k.prepare(round) == finished || k.walkRing() == finished {
 			return finished
@@ -244,11 +246,13 @@ func (k *call) walkRing() step {
 // walk tries the candidates in turn. They are taken once, at its start: what
 // changes meanwhile counts in the next walk (rule A4.2a).
 func (k *call) walk() step {
-	k.trials, k.waits.busy = k.trials[:0], false
+	k.trials, k.waits.full = k.trials[:0], k.waits.full[:0]
+	defer k.passTurnOn()
 	list := k.candidates()
 	k.only = len(list) == 1
 	for i, e := range list {
-		s := k.visit(&visit{e: e})
+		k.here = visit{e: e}
+		s := k.visit(&k.here)
 		if s == unconfirmed {
 			s = k.confirm(e, list[i+1:])
 		}
@@ -302,7 +306,7 @@ func (k *call) visit(v *visit) step {
 		return next // another vote asks this operator
 	}
 	if !k.enter(v.e) {
-		k.waits.busy = true
+		k.waits.full = append(k.waits.full, v.e)
 		return next
 	}
 	defer k.exit(v)

@@ -80,23 +80,30 @@ type headDemand struct {
 	named   bool // it names the block number
 	number  uint64
 
+	insists bool // nobody was fresh before: heads are asked for again
+
 	floor     uint64 // a block that the caller knows of already (rule B9)
 	onlyFloor bool   // nothing but the floor is asked for: there is no policy
 	home      string // URL of the RPC to stay on
 }
 
 // admits tells whether an RPC's head, as far as it is known, is enough.
-func (v *headView) admits(e *endpoint, d *headDemand, p *Freshness) bool {
+func (v *headView) admits(e *endpoint, d *headDemand, p *Freshness, now time.Time) bool {
 	h := &e.heads
 	head := h.claim()
 	if !d.carries {
 		if d.latest && h.doubtful {
 			return false
 		}
-		head -= min(head, h.dip)
+		head -= min(head, h.dipAt(now))
 	}
 	if d.named && d.number <= v.mark {
-		return head >= d.number
+		if head < d.number {
+			return false
+		}
+		if !d.latest {
+			return true
+		}
 	}
 	if !d.latest && !d.named {
 		return true
@@ -106,13 +113,31 @@ func (v *headView) admits(e *endpoint, d *headDemand, p *Freshness) bool {
 
 // needsSample tells whether the head must be asked for before it can be said whether
 // the RPC may answer. An answer that carries its head needs none.
-func (v *headView) needsSample(e *endpoint, d *headDemand, now time.Time) bool {
-	old := !e.heads.recent(now, v.pace.perBlock())
+func (v *headView) needsSample(e *endpoint, d *headDemand, p *Freshness, now time.Time) bool {
+	old := !e.heads.recent(now, v.sampleAge())
 	switch {
-	case !old || d.carries, d.onlyFloor && !e.heads.at.IsZero() && e.heads.seen >= d.floor:
+	case d.carries, d.onlyFloor && !d.latest, d.onlyFloor && !e.heads.at.IsZero() && e.heads.seen >= d.floor:
 		return false
-	case d.named && d.number <= v.mark:
-		return e.heads.claim()-min(e.heads.claim(), e.heads.dip) < d.number
+	case d.insists && !v.admits(e, d, p, now): // what it said a moment ago may not be true any more
+		return !e.heads.recent(now, minSampleAge)
+	case !old:
+		return false
+	case d.named && !d.latest && d.number <= v.mark:
+		return e.heads.claim()-min(e.heads.claim(), e.heads.dipAt(now)) < d.number
 	}
 	return d.latest || d.named
+}
+
+// Samples of heads.
+const (
+	minSampleAge = 100 * time.Millisecond // the youngest that is renewed, where it stands in the way
+	maxSampleAge = 15 * time.Second       // the oldest that counts, whatever the block time is taken to be
+)
+
+// sampleAge is how long an RPC's word about its head counts: a block time.
+func (v *headView) sampleAge() time.Duration {
+	if v.pace.fixed > 0 {
+		return v.pace.fixed
+	}
+	return min(v.pace.perBlock(), maxSampleAge)
 }

@@ -56,11 +56,12 @@ func headDemandOf(method string, params []byte) headDemand {
 	if where, ok := blockParams[method]; ok {
 		position, known = where.position, true
 	}
-	if !known {
-		return d
-	}
 	var list []json.RawMessage
 	if json.Unmarshal(params, &list) != nil {
+		return d
+	}
+	if !known {
+		d.tags(list)
 		return d
 	}
 	if len(list) <= position {
@@ -68,7 +69,8 @@ func headDemandOf(method string, params []byte) headDemand {
 		return d
 	}
 	d.block(list[position])
-	d.carries = d.latest && method == "eth_getBlockByNumber"
+	tag, _ := decode[string](list[position])
+	d.carries = tag == tagLatest && method == methodBlockByNumber
 	return d
 }
 
@@ -90,6 +92,16 @@ func (d *headDemand) block(param json.RawMessage) {
 		d.latest = true
 	default:
 		if len(tag) == 66 && strings.HasPrefix(tag, "0x") {
+			d.latest = true
+		}
+	}
+}
+
+// tags takes in the params of a method that isn't known: one that names the latest block
+// means it.
+func (d *headDemand) tags(list []json.RawMessage) {
+	for _, param := range list {
+		if tag, _ := decode[string](param); tag == tagLatest || tag == "pending" {
 			d.latest = true
 		}
 	}
@@ -162,8 +174,8 @@ func headOfBlock(method string, params []byte, result json.RawMessage) saidHead 
 		switch tag, _ := decode[string](list[0]); tag {
 		case tagLatest:
 			said.exact = true
-		case "pending": // the block to come
-			said = saidHead{known: number > 0, head: number - min(number, 1), exact: true}
+		case "pending": // the block to come, or the latest: nodes differ
+			said = saidHead{known: number > 0, head: number - min(number, 1)}
 		}
 	}
 	return said

@@ -3,6 +3,7 @@ package rpcpool
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -18,6 +19,14 @@ const (
 	// An RPC that went back is taken to do so again for a while: a load balancer has
 	// several nodes behind it.
 	dipFor = 600 * time.Second
+
+	// RPCs that go back within so many block times of each other do so together.
+	togetherBlocks = 3
+
+	// How far the only RPC that can be asked may jump, beyond twice the chain's pace.
+	aloneSlack = 3
+
+	maxStampAhead = time.Minute // of a block's timestamp
 
 	// The longest that an RPC that stood still must be good before it is trusted again.
 	maxProbation = 600 * time.Second
@@ -42,9 +51,13 @@ type headState struct {
 	rose time.Time // when it first said so, or less than before
 
 	top      uint64    // the highest that it ever said and that was believed
+	topAt    time.Time // when it last said so
+	spoke    bool      // it did, rather than the list
 	fellAt   time.Time // since when it says much less than that; zero: it doesn't
 	dip      uint64    // how far it went back between two answers
 	dipUntil time.Time
+
+	wentDownAt time.Time // when it last did
 
 	steady  bool // two answers in a row agreed, since it was first asked or came back
 	ejected bool // its cooldown is for its head
@@ -69,12 +82,12 @@ func (h *headState) claimedAt() time.Time {
 	return h.at
 }
 
-// reachedAt is when the RPC is known to have had its head first.
-func (h *headState) reachedAt() time.Time {
-	if h.at.IsZero() {
-		return h.listedAt
+// dipAt is how far under its head an RPC may answer from.
+func (h *headState) dipAt(now time.Time) uint64 {
+	if now.After(h.dipUntil) {
+		return 0
 	}
-	return h.rose
+	return h.dip
 }
 
 // recent tells whether the RPC said its head within the last block time.
@@ -91,6 +104,7 @@ type headView struct {
 	// the second of them showed it: what is plausible is counted from there.
 	anchor     uint64
 	anchoredAt time.Time
+	agreed     bool // two did, rather than the list
 	// alone: the mark is what one operator said when no other could be asked.
 	alone       bool
 	askedAround time.Time // when others were last asked whether there is a newer head
@@ -121,7 +135,26 @@ func (v *headView) listedHeads(r *ring, fetched time.Time) {
 	for _, e := range r.endpoints {
 		e.heads.listedAt = fetched
 	}
-	v.raise(r, nil, fetched)
+	if height := r.medianHeight(); v.anchor == 0 && height > 0 {
+		v.anchor, v.anchoredAt = height, fetched
+		v.mark = max(v.mark, height)
+	}
+}
+
+// medianHeight gives what the list says of the chain's head, as far as half of it agrees;
+// 0 where it says nothing.
+func (r *ring) medianHeight() uint64 {
+	var heights []uint64
+	for _, e := range r.endpoints {
+		if e.heads.listed > 0 {
+			heights = append(heights, e.heads.listed)
+		}
+	}
+	if len(heights) == 0 {
+		return 0
+	}
+	slices.Sort(heights)
+	return heights[(len(heights)-1)/2]
 }
 
 // observe takes in a head that an RPC said in answer to a request that was sent at
@@ -143,16 +176,13 @@ func (v *headView) observe(r *ring, e *endpoint, head uint64, exact bool, sent, 
 	if late && head < h.seen {
 		return news
 	}
-	if now.After(h.dipUntil) {
-		h.dip = 0
-	}
 	h.steady = h.steady || !h.at.IsZero() && head >= h.seen
 	if !h.at.IsZero() && head < h.seen {
 		news.wentBack = h.seen - head
-		h.dip, h.dipUntil = max(h.dip, news.wentBack), now.Add(dipFor)
+		v.wentDown(r, e, news.wentBack, now)
 	}
 	if h.at.IsZero() {
-		h.top = min(h.listed, v.mark)
+		h.top, h.topAt = min(h.listed, v.mark), now
 	}
 	changed := head != h.claim() || h.at.IsZero()
 	if head != h.seen || h.at.IsZero() {
@@ -174,15 +204,19 @@ func (v *headView) observe(r *ring, e *endpoint, head uint64, exact bool, sent, 
 // reached, or what one, by, says now and is plausible. It never lowers it, but where it was one
 // operator's word alone and two others have spoken since.
 func (v *headView) raise(r *ring, by *endpoint, now time.Time) {
-	if second, at, oldest := r.secondHead(v.pace.perBlock()); second > v.anchor {
-		v.anchor, v.anchoredAt = second, at
+	if second := r.secondHead(v.pace.perBlock()); second.head > v.anchor {
 		if v.alone {
-			v.alone, v.mark = false, 0
+			v.alone, v.mark, v.anchor = false, 0, 0
 		}
-		v.mark = max(v.mark, second)
+		v.mark = max(v.mark, second.head)
+		// One that has stopped doesn't make the other's head less plausible: counting goes
+		// on from before, unless the two are at about the same block.
+		if v.anchor == 0 || second.gap <= headSlack || second.head >= v.anchor+v.pace.blocksIn(second.at.Sub(v.anchoredAt)) {
+			v.anchor, v.anchoredAt, v.agreed = second.head, second.at, true
+		}
 		// Of a head that was reached some time ago it isn't known when.
-		if now.Sub(oldest) <= 2*v.pace.perBlock() {
-			v.pace.grew(second, now)
+		if now.Sub(second.oldest) <= 2*v.pace.perBlock() {
+			v.pace.grew(second.head, now)
 		}
 	}
 	if by == nil || by.expelled {
@@ -201,6 +235,22 @@ func (v *headView) plausible(now time.Time) uint64 {
 	return v.anchor + headSlack + v.pace.blocksIn(now.Sub(v.anchoredAt))
 }
 
+// wentDown notes that an RPC's head went back. Where others' did, too, it is the chain that
+// did; where there is nobody else, it makes no difference.
+func (v *headView) wentDown(r *ring, e *endpoint, blocks uint64, now time.Time) {
+	e.heads.wentDownAt = now
+	if r.sources < 2 {
+		return
+	}
+	for _, other := range r.endpoints {
+		if r.source(other) != r.source(e) && !other.heads.wentDownAt.IsZero() && now.Sub(other.heads.wentDownAt) <= togetherBlocks*v.pace.perBlock() {
+			other.heads.dip, e.heads.dip = 0, 0
+			return
+		}
+	}
+	e.heads.dip, e.heads.dipUntil = max(e.heads.dipAt(now), blocks), now.Add(dipFor)
+}
+
 // believes tells whether an RPC's head counts. Whatever is believed has lifted the mark
 // when it was said, so that what is handed out is the least for what comes after; what
 // wasn't plausible then isn't now, until the RPC says it again or another agrees.
@@ -212,7 +262,7 @@ func (v *headView) believes(e *endpoint) bool { return e.heads.claim() <= v.mark
 func (v *headView) overdue(r *ring, e *endpoint, now time.Time) bool {
 	each, known := v.pace.known()
 	since := e.heads.claimedAt().Sub(v.anchoredAt)
-	if r.operators < 2 || now.Sub(v.askedAround) < each || v.anchor == 0 {
+	if r.sources < 2 || now.Sub(v.askedAround) < each || v.anchor == 0 {
 		return false
 	}
 	if !known {
@@ -221,15 +271,25 @@ func (v *headView) overdue(r *ring, e *endpoint, now time.Time) bool {
 	return e.heads.claim() < v.anchor+v.pace.blocksIn(since)
 }
 
-// takeAlone believes the one RPC that can be asked. Not where its word contradicts
-// what is known: a chain that has a pace doesn't jump.
-func (v *headView) takeAlone(e *endpoint) bool {
-	if _, known := v.pace.known(); known && v.anchor > 0 {
-		return false
+// takeAlone believes the one RPC that can be asked. Not where it contradicts what it said
+// before and was believed, or else what others said: a chain that has a pace doesn't jump.
+func (v *headView) takeAlone(e *endpoint, now time.Time) bool {
+	h := &e.heads
+	_, known := v.pace.known()
+	switch {
+	case !known:
+	case h.spoke && !h.topAt.Before(v.anchoredAt): // it goes on from where others saw it
+		if h.claim() > h.top+aloneSlack+2*v.pace.blocksIn(now.Sub(h.topAt)) {
+			return false
+		}
+	case v.agreed:
+		if drift := v.pace.blocksIn(now.Sub(v.anchoredAt)) / 20; h.claim() > v.plausible(now)+drift {
+			return false
+		}
 	}
 	v.alone = true
-	v.mark = max(v.mark, e.heads.claim())
-	e.heads.top = max(e.heads.top, e.heads.claim())
+	v.mark = max(v.mark, h.claim())
+	h.top, h.topAt, h.spoke = max(h.top, h.claim()), now, true
 	return true
 }
 
@@ -243,8 +303,8 @@ func (v *headView) follow(h *headState, now time.Time, p *Freshness) {
 		}
 	default:
 		h.fellAt = time.Time{}
-		if believed {
-			h.top = max(h.top, h.seen)
+		if believed && h.seen >= h.top {
+			h.top, h.topAt, h.spoke = h.seen, now, true
 		}
 	}
 	each, still := v.pace.perBlock(), now.Sub(h.rose)
@@ -264,72 +324,26 @@ func (v *headView) follow(h *headState, now time.Time, p *Freshness) {
 // lag gives how many blocks a head is under the mark.
 func (v *headView) lag(head uint64) uint64 { return v.mark - min(v.mark, head) }
 
-// wentBack tells whether the chain itself went back: enough operators have said for
-// long enough less than they said before, and nobody has said otherwise since.
-func (v *headView) wentBack(r *ring, now time.Time, p *Freshness) bool {
-	needed, patience := min(rollbackOperators, r.operators), rollbackAfter
-	fallen := map[string]bool{}
-	var first time.Time
-	for _, e := range r.endpoints {
-		h := &e.heads
-		if h.fellAt.IsZero() {
-			continue
-		}
-		if first.IsZero() || h.fellAt.Before(first) {
-			first = h.fellAt
-		}
-		if h.at.Sub(h.fellAt) >= patience {
-			fallen[e.operator] = true
-		}
-	}
-	if len(fallen) == 0 {
-		return false
-	}
-	for _, e := range r.endpoints {
-		if h := &e.heads; h.at.After(first) && v.lag(h.seen) <= p.ejectLag() && !e.expelled {
-			return false
-		}
-	}
-	return len(fallen) >= needed || now.Sub(first) >= loneRollbackAfter
+// agreedHead is what two operators say.
+type agreedHead struct {
+	head   uint64    // the highest that both have reached
+	at     time.Time // when that was
+	gap    uint64    // how far one of them is ahead of it
+	oldest time.Time // when the older word was said
 }
 
-// rollBack begins anew from what the RPCs say now.
-func (v *headView) rollBack(r *ring, now time.Time) {
-	fixed := v.pace.fixed
-	*v = headView{pace: blockPace{fixed: fixed}}
-	for _, e := range r.endpoints {
-		h := &e.heads
-		if !h.fellAt.IsZero() {
-			e.health.reset() // it was left alone for no fault of its own
-			h.listed = min(h.listed, h.seen)
-		}
-		*h = headState{listed: h.listed, listedAt: h.listedAt, seen: h.seen, at: h.at, rose: h.rose, top: h.seen}
-		if h.at.IsZero() || now.Sub(h.at) > 2*rollbackAfter {
-			h.listed, h.seen, h.at, h.top = 0, 0, time.Time{}, 0 // from before
-		}
-	}
-	v.raise(r, nil, now)
-	if v.anchor == 0 {
-		for _, e := range r.endpoints {
-			v.alone = true
-			v.mark = max(v.mark, e.heads.seen)
-		}
-	}
-}
-
-// secondHead gives the highest head that two operators have reached, when that was, and
-// when the older word was said: zero where only the list says it. A ring of one operator
-// has nobody else to ask.
-func (r *ring) secondHead(perBlock time.Duration) (head uint64, at, oldest time.Time) {
+// secondHead gives the highest head that two operators say that they have reached. A ring
+// of one RPC has nobody else to ask.
+func (r *ring) secondHead(perBlock time.Duration) agreedHead {
 	type claim struct {
 		operator string
 		head     uint64
 		at       time.Time
-		said     time.Time // zero: only the list says it
+		said     time.Time
 	}
 	var first, second claim
 	for _, e := range r.endpoints {
-		c := claim{e.operator, e.heads.claim(), e.heads.reachedAt(), e.heads.at}
+		c := claim{r.source(e), e.heads.seen, e.heads.rose, e.heads.at}
 		switch {
 		case c.head == 0 || e.expelled:
 		case c.operator == first.operator:
@@ -342,22 +356,24 @@ func (r *ring) secondHead(perBlock time.Duration) (head uint64, at, oldest time.
 			second = c
 		}
 	}
-	if r.operators == 1 {
-		return first.head, first.at, first.said
+	if r.sources == 1 {
+		return agreedHead{head: first.head, at: first.at, oldest: first.said}
 	}
-	oldest = first.said
+	oldest := first.said
 	if second.said.Before(oldest) {
 		oldest = second.said
 	}
 	// Either may be the one who lies: what counts is when the other one came there. The one
 	// that is further was there some blocks ago.
-	ahead := time.Duration(min(first.head-second.head, maxPaceBlocks)) * perBlock
-	return second.head, later(second.at, first.at.Add(-ahead)), oldest
+	gap := first.head - second.head
+	ahead := time.Duration(min(gap, maxPaceBlocks)) * perBlock
+	return agreedHead{second.head, later(second.at, first.at.Add(-ahead)), gap, oldest}
 }
 
 // noteHash remembers a block's hash, and notices where this RPC or another one has said
 // another (rule B11).
 func (v *headView) noteHash(e *endpoint, number uint64, hash string) (news headNews) {
+	hash = strings.ToLower(hash)
 	said := v.hashes[number]
 	own := slices.IndexFunc(said, func(s seenHash) bool { return s.by == e })
 	if own >= 0 && said[own].hash == hash {

@@ -65,6 +65,7 @@ type meter struct {
 	refused   atomic.Uint64 // failures of the proxy itself
 	failures  [failureClasses]atomic.Uint64
 	ejections atomic.Uint64
+	forks     atomic.Uint64 // blocks for which another RPC said another hash
 	bytes     atomic.Uint64
 	latency   histogram // of attempts that were answered
 }

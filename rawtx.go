@@ -82,7 +82,7 @@ type minedTransaction struct {
 // those that answered has it.
 func (c *chainState) transaction(ctx context.Context, hash json.RawMessage) (tx minedTransaction, err error) {
 	params := append(append([]byte("["), hash...), ']')
-	raw, err := c.do(ctx, &presentRequest{newEncodedRequest(c.pool, "eth_getTransactionByHash", params)})
+	raw, err := c.do(ctx, &presentRequest{callRequest: newEncodedRequest(c.pool, "eth_getTransactionByHash", params)})
 	if err != nil {
 		return tx, err
 	}

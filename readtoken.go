@@ -155,6 +155,14 @@ func (c *chainState) keptTransaction(hash string) []byte {
 	return nil
 }
 
+// forgetFloors forgets what was seen of a chain that went back.
+func (w *writes) forgetFloors() {
+	w.floor = 0
+	for _, each := range w.sent {
+		each.mark = 0
+	}
+}
+
 // mined notes that the receipt of a transaction was seen.
 func (w *writes) mined(hash string, block uint64) {
 	if each := w.find(hash); each != nil {
@@ -182,13 +190,24 @@ func (c *chainState) noteWrites(e *endpoint, method string, result json.RawMessa
 			c.mark(func(now time.Time) { c.writes.took(hash, e, c.heads.mark, now) })
 		}
 	case "eth_getTransactionReceipt":
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if len(c.writes.sent) == 0 {
+		if !c.hasWrites() {
 			return
 		}
-		if token, err := ReceiptToken(result); err == nil {
-			c.writes.mined(token.Hash, token.Block)
+		token, err := ReceiptToken(result)
+		if err != nil {
+			return
 		}
+		c.mark(func(now time.Time) {
+			if c.policy != nil { // a block that nobody believes in is no floor
+				token.Block = min(token.Block, max(c.heads.mark, c.heads.plausible(now)))
+			}
+			c.writes.mined(token.Hash, token.Block)
+		})
 	}
+}
+
+func (c *chainState) hasWrites() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.writes.sent) > 0
 }

@@ -167,7 +167,7 @@ type minedAt struct {
 
 func (w *receiptWait) receipt(ctx context.Context) (json.RawMessage, minedAt, error) {
 	req := newEncodedRequest(w.chain.pool, methodReceipt, []byte(`["`+w.hash+`"]`))
-	raw, err := w.chain.do(ctx, &presentRequest{req})
+	raw, err := w.chain.do(ctx, &presentRequest{callRequest: req})
 	if err != nil {
 		return nil, minedAt{}, err
 	}

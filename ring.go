@@ -22,6 +22,7 @@ type ring struct {
 	head      uint64 // the largest height in the list
 	chainID   string // of a key such as "eip155:8453" the number; empty for others
 	operators int    // that run the RPCs
+	sources   int    // whose words count by themselves, see source
 }
 
 // endpoint is one RPC of one handle. What isn't said to be fixed is guarded by
@@ -114,13 +115,25 @@ func newRing(list *List, before *ring) (r *ring, dropped []string) {
 		r.endpoints = append(r.endpoints, e)
 		r.head = max(r.head, listed.Height)
 	}
-	r.operators = len(operators)
+	r.operators, r.sources = len(operators), len(operators)
+	if r.operators == 1 {
+		r.sources = len(r.endpoints)
+	}
 	if before != nil && !slices.Equal(r.endpoints, before.endpoints) {
 		for _, e := range r.endpoints {
 			e.expelled = false // it may be another list's entry by now
 		}
 	}
 	return r, dropped
+}
+
+// source says who an RPC's word counts for: its operator, or the URL itself where all are
+// of one operator and there is nobody else to ask.
+func (r *ring) source(e *endpoint) string {
+	if r.operators == 1 {
+		return e.url
+	}
+	return e.operator
 }
 
 // away tells whether the RPC is left alone for now: it cools, wants to be asked less,

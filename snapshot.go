@@ -52,21 +52,28 @@ func (c *Chain) Snapshot(ctx context.Context, block string) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := c.s.do(ctx, &presentRequest{callRequest: req})
+	raw, err := c.s.do(ctx, &presentRequest{callRequest: req, fits: func(raw json.RawMessage) bool {
+		number, hash, ok := blockOf(raw)
+		asked, numbered := parseQuantity(block)
+		return ok && (!isHash(block) || strings.EqualFold(block, hash)) && (isHash(block) || !numbered || asked == number)
+	}})
 	if err != nil {
 		return nil, snapshotError(c.s, block, err)
 	}
+	number, hash, _ := blockOf(raw)
+	return &Snapshot{&snapshotState{
+		chain: c.s, number: number, hash: hash, header: raw, proven: map[provenBy]bool{},
+	}}, nil
+}
+
+// blockOf gives the number and hash of a block.
+func blockOf(raw json.RawMessage) (number uint64, hash string, ok bool) {
 	var header struct{ Number, Hash string }
 	if json.Unmarshal(raw, &header) != nil || !isHash(header.Hash) {
-		return nil, &MalformedResponseError{Method: method, Reason: "a block without a hash"}
+		return 0, "", false
 	}
-	number, ok := parseQuantity(header.Number)
-	if !ok {
-		return nil, &MalformedResponseError{Method: method, Reason: "a block without a number"}
-	}
-	return &Snapshot{&snapshotState{
-		chain: c.s, number: number, hash: header.Hash, header: raw, proven: map[provenBy]bool{},
-	}}, nil
+	number, ok = parseQuantity(header.Number)
+	return number, header.Hash, ok
 }
 
 // Number is the block's number.
@@ -136,13 +143,20 @@ func (s *snapshotState) call(ctx context.Context, method string, params []byte) 
 	return nil, req.explain(err)
 }
 
-// presentRequest is a request for something that is there: null is no answer to it.
-type presentRequest struct{ *callRequest }
+// presentRequest is a request for something that is there: null is no answer to it, and
+// neither is what doesn't fit.
+type presentRequest struct {
+	*callRequest
+	fits func(json.RawMessage) bool // nil: everything does
+}
 
 func (r *presentRequest) send(ctx context.Context, to target) outcome {
 	out := r.callRequest.send(ctx, to)
 	if out.verdict == VerdictOK && string(out.result) == "null" {
 		return failed(VerdictNoState, "", "the RPC doesn't have it")
+	}
+	if out.verdict == VerdictOK && r.fits != nil && !r.fits(out.result) {
+		return failed(VerdictRPCFail, reportRPC, "the answer is of something else")
 	}
 	return lacksBlock(out)
 }
@@ -154,17 +168,11 @@ type snapshotRequest struct {
 	kind     string // what of the block is read; empty for what isn't of a block
 	alone    bool   // there is nobody to confirm an empty answer
 
-	replaced bool       // an RPC says that the block isn't part of the chain any more
-	refusal  *RPCError  // what an RPC said that can't read by hash, or of bad params
-	refusals int        // by how many
-	passed   int        // RPCs that were passed over otherwise
-	empty    *emptyVote // the empty answer that nobody else has confirmed
-}
-
-// emptyVote is an empty answer and whose it is.
-type emptyVote struct {
-	operator string
-	result   string
+	replaced bool              // an RPC says that the block isn't part of the chain any more
+	refusal  *RPCError         // what an RPC said that can't read by hash, or of bad params
+	refusals int               // by how many
+	passed   int               // RPCs that were passed over otherwise
+	empty    map[string]string // empty answers that nobody else has confirmed, and whose they are
 }
 
 // send makes an attempt and judges what only a snapshot can.
@@ -190,7 +198,10 @@ func (r *snapshotRequest) send(ctx context.Context, to target) outcome {
 	return out
 }
 
-const codeInvalidParams = -32602
+const (
+	codeInvalidParams = -32602
+	codeRevert        = 3 // whose words are a contract's
+)
 
 // judgeResult says whether an answer is one.
 func (r *snapshotRequest) judgeResult(to target, out outcome) outcome {
@@ -203,20 +214,51 @@ func (r *snapshotRequest) judgeResult(to target, out outcome) outcome {
 	case string(out.result) == "null" && r.kind != kindItem: // there is something of a block that is there
 		r.passed++
 		return failed(VerdictNoState, "", "the RPC doesn't have the block")
+	case !s.isOfTheBlock(r.kind, out.result):
+		r.passed++
+		return failed(VerdictNoState, "", "the answer is of another block")
 	case r.kind == kindBlock, !isEmpty(out.result):
 		s.proven[by] = true
 		return out
 	}
 	operator := to.endpoint.operator
-	confirmed := r.empty != nil && r.empty.operator != operator && r.empty.result == string(out.result)
-	if s.proven[by] || confirmed || r.alone {
+	first, said := r.empty[string(out.result)]
+	if s.proven[by] || said && first != operator || r.alone {
 		return out
 	}
 	if r.empty == nil {
-		r.empty = &emptyVote{operator, string(out.result)}
+		r.empty = map[string]string{}
 	}
+	r.empty[string(out.result)] = operator
 	r.passed++
 	return failed(VerdictNoState, "", "an empty answer, as of an RPC that has the block but not its state")
+}
+
+// isOfTheBlock tells whether an answer that names its block names the snapshot's.
+func (s *snapshotState) isOfTheBlock(kind string, result json.RawMessage) bool {
+	type named struct{ Hash, Number, BlockHash string }
+	var parts []named
+	switch kind {
+	case kindLogs:
+		if json.Unmarshal(result, &parts) != nil {
+			return false
+		}
+	case kindBlock, kindItem:
+		var one named
+		if json.Unmarshal(result, &one) != nil {
+			return true // a count
+		}
+		if kind == kindBlock && one.Hash != "" && !strings.EqualFold(one.Hash, s.hash) {
+			return false
+		}
+		parts = []named{one}
+	}
+	for _, part := range parts {
+		if part.BlockHash != "" && !strings.EqualFold(part.BlockHash, s.hash) {
+			return false
+		}
+	}
+	return true
 }
 
 // explain says what the end of a snapshot's read means.
@@ -273,7 +315,7 @@ func saysAny(e *RPCError, words []string) bool {
 // lacksBlock makes what an RPC says that lacks the block a reason to pass it over.
 func lacksBlock(out outcome) outcome {
 	rpcErr, ok := errors.AsType[*RPCError](out.err)
-	if !ok || out.verdict != VerdictCaller && out.verdict != VerdictRPCFail || !saysAny(rpcErr, lackingWords) && !saysAny(rpcErr, replacedWords) {
+	if !ok || rpcErr.Code == codeRevert || out.verdict != VerdictCaller && out.verdict != VerdictRPCFail || !saysAny(rpcErr, lackingWords) && !saysAny(rpcErr, replacedWords) {
 		return out
 	}
 	passed := failed(VerdictNoState, "", out.detail)

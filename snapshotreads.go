@@ -114,7 +114,7 @@ func (s *snapshotState) isMeant(param json.RawMessage) bool {
 // pinFilter puts the block's hash into a log filter in place of its bounds.
 func (s *snapshotState) pinFilter(list []json.RawMessage) ([]json.RawMessage, error) {
 	filter := map[string]json.RawMessage{}
-	if len(list) > 0 && json.Unmarshal(list[0], &filter) != nil {
+	if len(list) > 0 && json.Unmarshal(list[0], &filter) != nil || filter == nil {
 		return nil, s.refuse("eth_getLogs", "the filter isn't an object")
 	}
 	if hash, named := filter["blockHash"]; named && !s.isMeant(hash) {

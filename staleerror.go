@@ -125,8 +125,8 @@ func (v *headView) doubt(e *endpoint, now time.Time) string {
 		return "which no other operator's RPC has reached"
 	case h.doubtful:
 		return "has lagged a moment ago"
-	case h.dip > 0 && now.Before(h.dipUntil):
-		return fmt.Sprintf("goes back by %d at times", h.dip)
+	case h.dipAt(now) > 0:
+		return fmt.Sprintf("goes back by %d at times", h.dipAt(now))
 	}
 	return ""
 }

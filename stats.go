@@ -46,6 +46,9 @@ type RPCStats struct {
 	ProxyFailures uint64
 	// Ejections is the number of cooldowns, those that were undone included.
 	Ejections uint64
+	// Forks is how often it and another RPC had different hashes for a block (rule B11);
+	// only with [WithFreshness].
+	Forks uint64
 	// Bytes is the number of bytes of the results.
 	Bytes uint64
 	// Mean, P50, P95 and P99 are the latency of attempts with an answer; 0 where
@@ -148,7 +151,7 @@ func (e *endpoint) stats(now time.Time) RPCStats {
 	s.Attempts, s.Served, s.ProxyFailures = m.attempts.Load(), m.served.Load(), m.refused.Load()
 	s.Transport, s.Protocol = m.failures[TransportFailure].Load(), m.failures[ProtocolFailure].Load()
 	s.Semantic, s.RateLimited = m.failures[SemanticFailure].Load(), m.failures[RateLimitFailure].Load()
-	s.Ejections, s.Bytes = m.ejections.Load(), m.bytes.Load()
+	s.Ejections, s.Forks, s.Bytes = m.ejections.Load(), m.forks.Load(), m.bytes.Load()
 	s.Mean = m.latency.mean()
 	s.P50, s.P95, s.P99 = m.latency.quantile(0.50), m.latency.quantile(0.95), m.latency.quantile(0.99)
 	return s

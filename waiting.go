@@ -11,9 +11,10 @@ import (
 
 // waits is what a call has waited for.
 type waits struct {
-	busy bool      // an RPC was passed over in this walk because it has enough calls
-	done int       // waits for an RPC to be fit again
-	end  time.Time // when the patience for these ends; zero before the first
+	full []*endpoint // passed over in this walk because they have enough calls
+	turn bool        // the call was woken for its turn and hasn't entered an RPC since
+	done int         // waits for an RPC to be fit again
+	end  time.Time   // when the patience for these ends; zero before the first
 }
 
 const (
@@ -22,7 +23,9 @@ const (
 	jitterShare = 10
 	maxJitter   = time.Second
 
-	minFreshWait = 50 * time.Millisecond // between two looks whether an RPC has caught up
+	// Between two looks whether an RPC has caught up, an eighth of a block time.
+	minFreshWait = 50 * time.Millisecond
+	maxFreshWait = time.Second
 )
 
 // turns are the calls that wait for their turn at an RPC of a handle. Guarded by
@@ -42,6 +45,7 @@ func (k *call) enter(e *endpoint) bool {
 			return false
 		}
 		if e.busy.CompareAndSwap(n, n+1) {
+			k.waits.turn = false
 			k.moveReservation(e)
 			return true
 		}
@@ -82,6 +86,19 @@ func (t *turns) wakeOne() {
 	}
 }
 
+// passTurnOn wakes the next in the queue where the call was woken and found nothing to
+// enter.
+func (k *call) passTurnOn() {
+	if !k.waits.turn {
+		return
+	}
+	k.waits.turn = false
+	c := k.chain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turns.wakeOne()
+}
+
 // waitForTurn waits where RPCs were passed over only because others were at them: until
 // one of them may be tried. False where there is nothing to wait for, or the call ended.
 func (k *call) waitForTurn() bool {
@@ -89,7 +106,7 @@ func (k *call) waitForTurn() bool {
 	if len(k.trials) > 0 {
 		decided = k.trials[0].done
 	}
-	if k.waits.busy {
+	if len(k.waits.full) > 0 {
 		ready := k.queueUp()
 		if ready == nil {
 			return true // one has come free meanwhile
@@ -100,8 +117,13 @@ func (k *call) waitForTurn() bool {
 	if turn == nil && decided == nil {
 		return false
 	}
+	if held, ok := k.req.(waitsForOthers); ok {
+		held.pause()
+		defer held.resume()
+	}
 	select {
 	case <-turn:
+		k.waits.turn = true
 		return true
 	case <-decided:
 		return true
@@ -117,8 +139,8 @@ func (k *call) queueUp() chan struct{} {
 	c, now := k.chain, time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, e := range candidates(c.ring, c.cursor, k.want, now) {
-		if e.busy.Load() < int64(k.pool.maxInFlight) && (e.probe == nil || !e.probe.trial) {
+	for _, e := range k.waits.full {
+		if e.busy.Load() < int64(k.pool.maxInFlight) && !e.away(now) {
 			return nil
 		}
 	}
@@ -138,9 +160,16 @@ func (k *call) dequeue(ready chan struct{}) {
 			return
 		}
 	}
-	if k.ctx.Err() != nil {
+	if !k.waits.turn {
 		c.turns.wakeOne()
 	}
+}
+
+// waitsForOthers is a request that others wait for as long as it is on its way: an
+// element of a batch. While it waits for its turn it isn't.
+type waitsForOthers interface {
+	pause()
+	resume()
 }
 
 // waitForAnRPC waits until an RPC that nobody answered by may be fit again. False where
@@ -162,7 +191,9 @@ func (k *call) waitForAnRPC() bool {
 		wait += rand.N(jitter)
 	}
 	k.waits.done++
-	k.sawStale = false
+	if k.careful {
+		k.sawStale = false
+	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -186,7 +217,7 @@ func (k *call) nextChance(now time.Time) time.Time {
 	}
 	at := c.ring.firstBack(k.want.need, now)
 	if k.sawStale {
-		look := now.Add(max(c.heads.pace.perBlock(), minFreshWait))
+		look := now.Add(min(max(c.heads.pace.perBlock()/8, minFreshWait), maxFreshWait))
 		if at.IsZero() || look.Before(at) {
 			at = look
 		}
