@@ -164,9 +164,7 @@ func (k *call) otherProxy(p *proxy, tried bool) *proxy {
 func (k *call) proxyFailed(e *endpoint, p *proxy, out outcome, deaths uint64) step {
 	now := time.Now()
 	if !out.refusedTarget {
-		if !out.batch.echoesProxy() {
-			k.pool.proxies.bury(p, now)
-		}
+		k.pool.proxies.bury(p, now, out.batch)
 		if k.noticeUndone() {
 			return anew
 		}
@@ -178,7 +176,7 @@ func (k *call) proxyFailed(e *endpoint, p *proxy, out outcome, deaths uint64) st
 			earlier = append(earlier, refusal)
 		}
 	}
-	f, byAll := k.pool.proxies.refuse(p, now, out.batch.echoesProxy(), earlier)
+	f, byAll := k.pool.proxies.refuse(p, now, out.batch, earlier)
 	k.proxyFailures = append(k.proxyFailures, proxyFailure{e, p, f})
 	if byAll {
 		return k.refusedByAll(e, p, out, deaths)

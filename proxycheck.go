@@ -72,7 +72,7 @@ func (c *proxyChecks) join(p *proxy) *proxyCheck {
 func (c *proxyChecks) run(p *proxy, check *proxyCheck) {
 	check.dead = !c.carries(p) && c.pool.working.Err() == nil
 	if check.dead {
-		c.pool.proxies.bury(p, time.Now())
+		c.pool.proxies.bury(p, time.Now(), nil)
 	}
 	c.mu.Lock()
 	delete(c.running, p)

@@ -122,11 +122,11 @@ func (r *proxyRing) firstBack(now time.Time) time.Time {
 // Where every other one cools, or has refused the RPC in this call too, it is: this
 // refusal and the RPC's earlier ones in the call are taken back (rule A5.1). That is
 // one step, so that no other call sees all proxies cooling meanwhile.
-func (r *proxyRing) refuse(p *proxy, now time.Time, echo bool, earlier []proxyFailure) (f *failure, byAll bool) {
-	f = &failure{at: now, echo: echo}
+func (r *proxyRing) refuse(p *proxy, now time.Time, batch *batchBlame, earlier []proxyFailure) (f *failure, byAll bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !echo {
+	f = &failure{at: now, echo: batch.echoesProxy()}
+	if !f.echo {
 		p.health.record(f)
 	}
 	for _, other := range r.proxies {
@@ -152,10 +152,14 @@ func (r *proxyRing) settle(p *proxy, f *failure) {
 }
 
 // bury cools a proxy that is dead beyond doubt: every failed connection through
-// it, of whichever call, no longer stands.
-func (r *proxyRing) bury(p *proxy, now time.Time) {
+// it, of whichever call, no longer stands. Who acts upon it first, of the requests of a
+// batch, is decided under the lock: the others find the proxy cooling.
+func (r *proxyRing) bury(p *proxy, now time.Time, batch *batchBlame) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if batch.echoesProxy() {
+		return
+	}
 	p.health.record(&failure{at: now, final: true})
 	p.deaths.Add(1)
 }

@@ -87,12 +87,15 @@ func (t *turns) wakeOne() {
 }
 
 // passTurnOn wakes the next in the queue where the call was woken and found nothing to
-// enter.
+// enter. Where another call was quicker, that one will wake the next.
 func (k *call) passTurnOn() {
 	if !k.waits.turn {
 		return
 	}
 	k.waits.turn = false
+	if len(k.waits.full) > 0 {
+		return
+	}
 	c := k.chain
 	c.mu.Lock()
 	defer c.mu.Unlock()
