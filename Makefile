@@ -40,6 +40,10 @@ fuzz: ## Fuzzes every target for FUZZTIME (10s) each; PKG narrows it to some pac
 bench: ## Runs the benchmarks that match BENCH (all) in PKG (all).
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
 
+.PHONY: compare
+compare: ## Compares the library with others over loopback, into bench/results.md; takes ten minutes and a quiet machine.
+	go -C bench run . -out results.md
+
 .PHONY: cover
 cover: ## Measures the statement coverage of the root package and internal/; fails under 90 %.
 	scripts/cover.sh

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	crowdCalls = 3   // of each caller
+	crowdConns = 128 // the most connections to one endpoint
+)
+
+// crowdStep is how long an endpoint stays in one mode: a fraction of what the crowd
+// takes on healthy endpoints.
+func crowdStep(b *bench) time.Duration { return pick(b, 250*time.Millisecond, 50*time.Millisecond) }
+
+// unbounded is the name of our own row without a bound on the calls at one endpoint.
+const unbounded = nameOurs + ", no bound"
+
+// crowd measures many callers at once while all endpoints step through faults, each
+// time in a fresh process.
+func crowd(ctx context.Context, b *bench) ([]table, error) {
+	callers := pick(b, 10_000, 2_000)
+	rows := make([]string, 0, len(rings)+1)
+	for _, c := range rings {
+		rows = append(rows, c.name)
+	}
+	rows = append(rows, unbounded)
+	r := results{}
+	for range pick(b, 7, 1) {
+		for _, c := range shuffled(append(slices.Clip(rings), contender{name: unbounded})) {
+			if err := crowdPass(ctx, b, c.name, callers, r); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return []table{crowdTable(rows, callers, crowdStep(b), r)}, b.control.set()
+}
+
+func crowdPass(ctx context.Context, b *bench, name string, callers int, r results) error {
+	if err := b.control.flap(crowdStep(b)); err != nil {
+		return err
+	}
+	before, err := b.control.count()
+	if err != nil {
+		return err
+	}
+	e := errand{Workload: "crowd", Contender: name, Addrs: b.addrs, Callers: callers, Calls: crowdCalls, Conns: crowdConns, Longest: pick(b, 6*time.Second, 2*time.Second)}
+	if name == unbounded {
+		e.Contender, e.Conns = nameOurs, 0
+	}
+	numbers, err := e.run(ctx)
+	if err != nil {
+		return err
+	}
+	after, err := b.control.count()
+	if err != nil {
+		return err
+	}
+	spent := after.since(before)
+	for what, value := range numbers {
+		r.add(name, what, value)
+	}
+	r.add(name, "requests", float64(spent.Requests)/float64(callers*crowdCalls))
+	r.add(name, "dials", float64(spent.Dials))
+	return nil
+}
+
+// crowdOnce lets the callers loose.
+func crowdOnce(ctx context.Context, e errand) (map[string]float64, error) {
+	c, err := e.client(rings, e.Addrs.plain().urls(endpointCount, ""))
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	ctx, cancel := context.WithTimeout(ctx, e.Longest)
+	defer cancel()
+	memory := watchMemory()
+	goroutines := watchGoroutines()
+	took := make([]time.Duration, e.Callers*e.Calls)
+	var ok atomic.Int64
+	began := time.Now()
+	var all sync.WaitGroup
+	for caller := range e.Callers {
+		all.Go(func() {
+			for i := range e.Calls {
+				asked := time.Now()
+				if _, err := c.call(ctx, "eth_blockNumber"); err == nil {
+					ok.Add(1)
+				}
+				took[caller*e.Calls+i] = time.Since(asked)
+			}
+		})
+	}
+	all.Wait()
+	wall := time.Since(began)
+	times := make(values, len(took))
+	for i, t := range took {
+		times[i] = millis(t)
+	}
+	return map[string]float64{
+		"ok": 100 * float64(ok.Load()) / float64(len(took)), "wall": millis(wall), "p50": times.median(), "p99": times.quantile(0.99),
+		"memory": memory.bytes() / 1e6, "goroutines": goroutines(),
+	}, nil
+}
+
+// watchGoroutines gives a function that says how many there were at most.
+func watchGoroutines() (most func() float64) {
+	quit, ended := make(chan struct{}), make(chan struct{})
+	highest := 0
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(2 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			highest = max(highest, runtime.NumGoroutine())
+			select {
+			case <-ticker.C:
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() float64 {
+		close(quit)
+		<-ended
+		return float64(highest)
+	}
+}
+
+func crowdTable(rows []string, callers int, step time.Duration, r results) table {
+	t := table{
+		section: "A crowd",
+		title:   fmt.Sprintf("%s callers × %d calls while all endpoints go through ok, 500, ok, 429, ok, refused", number(float64(callers), 0), crowdCalls),
+		notes: []string{
+			fmt.Sprintf("Each step lasts %v; at any time some endpoints are well. At most %d connections, or calls at once, to one endpoint, where nothing else is said.", step, crowdConns),
+		},
+		head: []string{"client", "ok %", "wall, ms", "wall × loop", "p50, ms", "p99, ms", "p99 × loop", "requests/call", "dials", "memory, MB", "goroutines"},
+	}
+	for _, name := range rows {
+		of := r[name]
+		t.row(name, of["ok"].single(1), of["wall"].cell(0), r.ratio(name, nameLoop, "wall").single(2), of["p50"].single(0), of["p99"].cell(0),
+			r.ratio(name, nameLoop, "p99").single(2), of["requests"].single(2), of["dials"].single(0), of["memory"].single(0), of["goroutines"].single(0))
+	}
+	return t
+}
