@@ -460,6 +460,54 @@ func TestFreshnessIsChecked(t *testing.T) {
 	})
 }
 
+// Rule D3: whatever is asked for, in every mode, where nothing is usable each kind of call
+// ends with an error of the library that says what to do; nothing panics.
+func TestNothingUsableSaysWhatToDo(t *testing.T) {
+	for name, listed := range map[string]func(w *rpcpooltest.World) []any{
+		"an empty list": func(*rpcpooltest.World) []any { return nil },
+		"no usable URL": func(*rpcpooltest.World) []any {
+			return []any{rpcpooltest.Listed{URL: "ftp://r1.test/"}, rpcpooltest.Listed{URL: "://"}}
+		},
+		"another chain": func(w *rpcpooltest.World) []any {
+			return []any{w.Node("r1", rpcpooltest.NewEVM(5, 1000).Serve())}
+		},
+	} {
+		for _, mode := range modes {
+			t.Run(name+"/"+mode.String(), func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+					w.Proxy("p1")
+					w.Pool.Lists("1", rpcpooltest.PoolList("eip155:1", listed(w)...))
+					pool := open(t, w, func(cfg *rpcpool.Config) {
+						cfg.Mode, cfg.VerifyChainID, cfg.MaxInFlight, cfg.MaxWait = mode, true, 1, time.Second
+					})
+					for _, opt := range []rpcpool.ChainOption{
+						nil, rpcpool.WithFreshness(rpcpool.Freshness{ReadYourWrites: true}), rpcpool.WithHedge(rpcpool.Hedge{}),
+					} {
+						for i, err := range callsOfAllKinds(t.Context(), pool.Chain("1", opt)) {
+							var own rpcpool.Error
+							require.ErrorAs(t, err, &own, "call %d", i)
+							require.NotEmpty(t, err.Error())
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// callsOfAllKinds makes a call of each kind and gives their errors.
+func callsOfAllKinds(ctx context.Context, chain *rpcpool.Chain) (errs []error) {
+	_, call := chain.Call(ctx, "eth_getBalance", someAccount, "latest")
+	_, snapshot := chain.Snapshot(ctx, "latest")
+	_, quorum := chain.Quorum(2).Call(ctx, "eth_chainId")
+	_, send := chain.SendRawTransaction(ctx, []byte{2})
+	_, broadcast := chain.Broadcast(ctx, []byte{2}, 2)
+	batch := chain.BatchCallContext(ctx, []rpcpool.BatchElem{{Method: "eth_chainId"}, {Method: "eth_gasPrice"}})
+	_, logs := chain.GetLogsChunked(ctx, rpcpool.LogFilter{FromBlock: 1, ToBlock: 2})
+	run := chain.Run(ctx, func(context.Context, string, *http.Client) error { return nil })
+	return []error{call, snapshot, quorum, send, broadcast, batch, logs, run}
+}
+
 // syncedText is a log in memory.
 type syncedText struct {
 	mu   sync.Mutex

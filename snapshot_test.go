@@ -390,7 +390,7 @@ func TestSnapshotNeverMixes(t *testing.T) {
 	})
 }
 
-// Quorum reads: n operators must say the same; several URLs of one are one; the order of
+// Rule D4, quorum reads: n operators must say the same; several URLs of one are one; the order of
 // members doesn't matter; who said what is told.
 func TestQuorum(t *testing.T) {
 	type world struct {
