@@ -16,7 +16,7 @@ func (k *call) answered(v *visit, req request, out outcome) step {
 		return sameRPC
 	case out.doubt != "":
 		k.pool.proxies.served(v.proxy)
-		k.held = &heldAnswer{e: v.e, proxy: v.proxy, out: out}
+		k.held = &heldAnswer{e: v.e, proxy: v.proxy, out: out, took: v.took}
 		return unconfirmed
 	}
 	return k.succeed(v.e, v.proxy, out)
@@ -72,8 +72,7 @@ func (k *call) connFailed(e *endpoint, p *proxy, out outcome, deaths uint64) ste
 
 // leaveOpen ends a call whose request may have had its effect before it failed: a
 // second one could have it twice (rule C2); or whose answer broke off after a part of it
-// was handed out. The RPC is at fault all the same, if it had
-// its full time.
+// was handed out. The RPC is at fault all the same, if it had its full time.
 func (k *call) leaveOpen(e *endpoint, p *proxy, out outcome, deaths uint64) step {
 	switch {
 	case out.early:
@@ -287,10 +286,8 @@ func (k *call) check(p *proxy) step {
 // settle ends the call's part in what is common: its failures are final, those of
 // RPCs that stand become reports.
 func (k *call) settle() {
-	if len(k.proxyFailures) > 0 {
-		for _, refusal := range k.proxyFailures {
-			k.pool.proxies.settle(refusal.proxy, refusal.failure)
-		}
+	for _, refusal := range k.proxyFailures {
+		k.pool.proxies.settle(refusal.proxy, refusal.failure)
 	}
 	if k.reserved != nil {
 		k.chain.mark(func(time.Time) { k.release() })

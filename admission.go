@@ -24,8 +24,9 @@ type visit struct {
 	mark     uint64 // the high-water mark when the next request is sent
 
 	proxy      *proxy
-	triedOther bool // another proxy was tried because the RPC blocked one's address
-	refusals   int  // by proxies
+	triedOther bool          // another proxy was tried because the RPC blocked one's address
+	refusals   int           // by proxies
+	took       time.Duration // of the last attempt
 }
 
 // probe is a question to an RPC that is under way. Others wait for its end.
@@ -59,11 +60,7 @@ func (k *call) admit(v *visit) (question *callRequest, s step, settled bool) {
 			k.err = k.ended()
 			return nil, finished, true
 		case a.ask != "":
-			question, err := newCallRequest(k.pool, a.ask, nil)
-			if err != nil {
-				panic("rpcpool: a question can't be asked: " + err.Error()) // they have no params
-			}
-			return question, next, false
+			return newEncodedRequest(k.pool, a.ask, []byte(noParams)), next, false
 		case a.settled:
 			return nil, a.step, true
 		}
@@ -86,9 +83,9 @@ func (k *call) admission(v *visit, now time.Time) admission {
 	e, heads := v.e, &k.chain.heads
 	switch {
 	case e.expelled || e.pos < 0:
-		return k.leave(v, leaveBy(next))
+		return v.leave(leaveBy(next))
 	case e.away(now):
-		return k.leave(v, leaveBy(next)) // another call found it out meanwhile
+		return v.leave(leaveBy(next)) // another call found it out meanwhile
 	case v.probe == nil && e.probe != nil:
 		if e.probe.trial {
 			k.trials = append(k.trials, e.probe)
@@ -105,7 +102,7 @@ func (k *call) admission(v *visit, now time.Time) admission {
 	if ask := k.asksFirst(v, now); ask != "" {
 		if !e.serves(ask, now) { // it can't say what must be known of it
 			k.sawStale = k.sawStale || ask == methodBlockNumber
-			return k.leave(v, leaveBy(next))
+			return v.leave(leaveBy(next))
 		}
 		if v.probe == nil {
 			v.probe = &probe{done: make(chan struct{}), trial: v.trial}
@@ -115,7 +112,7 @@ func (k *call) admission(v *visit, now time.Time) admission {
 	}
 	if k.demand.on {
 		if s := k.judgeHead(v, now); s != admitted {
-			return k.leave(v, leaveBy(s))
+			return v.leave(leaveBy(s))
 		}
 	}
 	if v.trial && !v.onlyHead { // the request itself is the trial
@@ -125,7 +122,7 @@ func (k *call) admission(v *visit, now time.Time) admission {
 		}
 		return admission{}
 	}
-	return k.leave(v, admission{})
+	return v.leave(admission{})
 }
 
 // judgeHead says whether the request may go to the RPC by what is known of its head.
@@ -188,20 +185,21 @@ func (k *call) wantsSteady(v *visit) bool {
 	return k.chain.policy != nil && k.chain.ring.sources > 1 && k.demand.latest && !k.demand.carries && !v.onlyHead
 }
 
-const (
-	methodChainID     = "eth_chainId"
-	methodBlockNumber = "eth_blockNumber"
-)
+// leave is a decision after which nothing more is found out in the visit. The caller holds
+// the chain's lock.
+func (v *visit) leave(a admission) admission {
+	v.endProbe()
+	return a
+}
 
-// leave ends what the visit was finding out, so that others go on. The caller holds the
+// endProbe ends what the visit was finding out, so that others go on. The caller holds the
 // chain's lock.
-func (k *call) leave(v *visit, a admission) admission {
+func (v *visit) endProbe() {
 	if v.probe != nil {
 		v.e.probe = nil
 		close(v.probe.done)
 		v.probe = nil
 	}
-	return a
 }
 
 // inspect judges a good answer by what it tells of the RPC: a head under the mark, or

@@ -2,8 +2,9 @@ package rpcpool
 
 import "time"
 
-// The time between two blocks is estimated, never asked of the user: from the
-// timestamps of blocks where any are seen, else from how fast heads grow.
+// The time between two blocks is estimated where the user doesn't say it
+// ([Freshness.BlockTime]): from the timestamps of blocks where any are seen, else from how
+// fast heads grow.
 const (
 	unknownBlockTime = time.Second // as long as nothing is known: often asked is better than late
 	minBlockTime     = 50 * time.Millisecond

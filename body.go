@@ -40,16 +40,20 @@ func readAnswer(res *http.Response, hint *sizeHint, limit int64) (body []byte, m
 	if expected < 0 {
 		expected = hint.get()
 	}
-	// A byte more than expected lets the end be seen without growing.
 	body, more, err = readExpected(res.Body, min(max(expected, 0), limit), limit)
 	hint.note(len(body))
 	return body, more, err
 }
 
+// readLimited reads at most limit bytes, and tells whether there were more.
+func readLimited(r io.Reader, limit int64) (body []byte, more bool, err error) {
+	return readExpected(r, 0, limit)
+}
+
 // readExpected reads to the end, but not beyond limit. expected is how much there may be.
 func readExpected(r io.Reader, expected, limit int64) (body []byte, more bool, err error) {
-	size := min(expected+1, trustBody)
-	body = make([]byte, 0, max(size, smallBody))
+	// A byte more than expected lets the end be seen without growing.
+	body = make([]byte, 0, max(min(expected+1, trustBody), smallBody))
 	for {
 		if len(body) == cap(body) {
 			body = grow(body, expected)

@@ -60,11 +60,14 @@ func newEncodedRequest(p *poolState, method string, encoded []byte) *callRequest
 	}
 }
 
+// noParams are the params of a call that has none.
+const noParams = "[]"
+
 // encodeParams gives the params as the JSON that is sent. Text isn't escaped
 // beyond what JSON asks for.
 func encodeParams(params []any) ([]byte, error) {
 	if len(params) == 0 {
-		return []byte("[]"), nil
+		return []byte(noParams), nil
 	}
 	var value any = params
 	if named, ok := params[0].(NamedParams); ok && len(params) == 1 {

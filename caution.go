@@ -100,19 +100,13 @@ func (c *chainState) calibrate() {
 	})
 }
 
-const methodBlockByNumber = "eth_getBlockByNumber"
-
 // quantity writes a number as JSON-RPC has it.
 func quantity(number uint64) string { return "0x" + strconv.FormatUint(number, 16) }
 
 // startSampling begins to ask every RPC for its head in the background, if the user
-// wants that and it hasn't begun.
+// wants that and it hasn't begun. The handle has a policy.
 func (c *chainState) startSampling() {
-	c.mu.Lock()
-	begin := c.policy != nil && c.policy.SampleEvery > 0 && !c.sampling
-	c.sampling = c.sampling || begin
-	c.mu.Unlock()
-	if begin {
+	if c.policy.SampleEvery > 0 && c.sampling.CompareAndSwap(false, true) {
 		c.pool.start(c.sample)
 	}
 }
@@ -156,11 +150,7 @@ func (c *chainState) sampleOne(e *endpoint) {
 		return
 	}
 	defer c.pool.done()
-	req, err := newCallRequest(c.pool, methodBlockNumber, nil)
-	if err != nil {
-		return
-	}
-	k := c.newCall(c.pool.working, req)
+	k := c.newCall(c.pool.working, newEncodedRequest(c.pool, methodBlockNumber, []byte(noParams)))
 	k.beCareful()
 	defer k.settle()
 	if k.prepare(1) != finished {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,6 +29,8 @@ type chainState struct {
 	hedge   *hedging   // nil: reads aren't hedged
 	invalid error      // why the handle can't be used; nil where it can
 
+	sampling atomic.Bool // the background sampler was started
+
 	mu        sync.Mutex // protects what follows, and what endpoint says
 	ring      *ring      // nil before the first list
 	cursor    int
@@ -39,7 +42,6 @@ type chainState struct {
 	turns     turns // who waits for an RPC that has as many calls as it may
 
 	calibrateFrom time.Time // when the block time may be found out next
-	sampling      bool      // the background sampler runs
 }
 
 // cursorMove is a step of the cursor off an RPC that failed. It is kept as long
@@ -182,13 +184,19 @@ func (c *chainState) failed(e *endpoint, f *failure) {
 	e.health.record(f)
 	e.verified, e.heads.steady = false, false
 	e.meter.ejections.Add(1)
-	if c.pool.mode != Sticky || c.ring == nil || e.pos < 0 || c.cursor != e.pos {
-		return
-	}
-	if !f.final {
+	if c.stepOff(e) && !f.final {
 		c.moves = append(c.moves, cursorMove{from: e, cause: f})
 	}
+}
+
+// stepOff moves the cursor one on from an RPC that it stands on, in Sticky, and tells
+// whether it did. The caller holds c.mu.
+func (c *chainState) stepOff(e *endpoint) bool {
+	if c.pool.mode != Sticky || c.ring == nil || e.pos < 0 || c.cursor != e.pos {
+		return false
+	}
 	c.cursor = (e.pos + 1) % len(c.ring.endpoints)
+	return true
 }
 
 // served notes that an RPC answered, and took a piece of so many blocks where the

@@ -82,14 +82,6 @@ func (k *call) moveOn(e *endpoint) {
 	e.hesitated = time.Now()
 }
 
-// stepOff moves the cursor one on from an RPC that it stands on, in Sticky. The caller
-// holds c.mu.
-func (c *chainState) stepOff(e *endpoint) {
-	if c.pool.mode == Sticky && c.ring != nil && e.pos >= 0 && e.pos == c.cursor {
-		c.cursor = (e.pos + 1) % len(c.ring.endpoints)
-	}
-}
-
 // leftOpen makes the caller's own end an AmbiguousError where the request that it
 // interrupted may have had its effect.
 func (k *call) leftOpen(v *visit, out *outcome, took time.Duration) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/bomzrpc/rpcpool/internal/redact"
 )
@@ -171,13 +170,4 @@ func decode[T any](raw json.RawMessage) (value T, ok bool) {
 		return value, false
 	}
 	return value, json.Unmarshal(raw, &value) == nil
-}
-
-// readLimited reads at most limit bytes, and tells whether there were more.
-func readLimited(r io.Reader, limit int64) (body []byte, more bool, err error) {
-	body, err = io.ReadAll(io.LimitReader(r, limit+1))
-	if int64(len(body)) > limit {
-		return body[:limit], true, nil
-	}
-	return body, false, err
 }

@@ -419,7 +419,8 @@ func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
 	if k.careful {
 		out = k.inspect(v, req, out, start)
 	}
-	k.note(e, p, req.method(), out, time.Since(start))
+	v.took = time.Since(start)
+	k.note(e, p, req.method(), out, v.took)
 	return out, deaths
 }
 

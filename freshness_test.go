@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
@@ -207,6 +208,32 @@ func TestNobodyIsFresh(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An answer that was refuted before it was handed out is among the failed attempts, with
+// the time that it took.
+func TestRefutedAnswerIsAnAttempt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		evm := rpcpooltest.NewEVM(1, 1000)
+		const slow = 300 * time.Millisecond
+		w.List("1", w.Node("liar", evm.Serve(rpcpooltest.Boasting(5000)).Delay(slow)), w.Node("r2", evm.Serve()), w.Node("r3", evm.Serve()))
+		log := new(lockedBuffer)
+		chain := open(t, w, func(cfg *rpcpool.Config) {
+			cfg.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		}).Chain("1", rpcpool.WithFreshness(rpcpool.Freshness{}))
+		head, err := rpcpool.CallAs[string](t.Context(), chain, "eth_blockNumber")
+		require.NoError(t, err)
+		require.Equal(t, "0x3e8", head)
+		var refuted []string
+		for line := range strings.Lines(log.String()) {
+			if strings.Contains(line, "verdict=stale") && strings.Contains(line, "implausible: head 6000") {
+				refuted = append(refuted, line)
+			}
+		}
+		require.Len(t, refuted, 1)
+		require.Contains(t, refuted[0], "duration="+slow.String())
+	})
 }
 
 // Rule B2: one liar among three, five and twelve neither lifts the mark nor has an honest

@@ -44,12 +44,12 @@ var moreBlockParams = map[string]int{
 func headDemandOf(method string, params []byte) headDemand {
 	d := headDemand{on: true}
 	switch {
-	case method == "eth_getLogs":
+	case method == methodLogs:
 		d.logs(params)
 		return d
 	case latestMethods[method]:
 		d.latest = true
-		d.carries = method == "eth_blockNumber"
+		d.carries = method == methodBlockNumber
 		return d
 	}
 	position, known := moreBlockParams[method]
@@ -87,13 +87,9 @@ func (d *headDemand) block(param json.RawMessage) {
 		d.latest = true
 		return
 	}
-	switch tag, _ := decode[string](param); tag {
-	case "", tagLatest, "pending":
+	tag, _ := decode[string](param)
+	if tag == "" || tag == tagLatest || tag == tagPending || isHash(tag) {
 		d.latest = true
-	default:
-		if len(tag) == 66 && strings.HasPrefix(tag, "0x") {
-			d.latest = true
-		}
 	}
 }
 
@@ -101,7 +97,7 @@ func (d *headDemand) block(param json.RawMessage) {
 // means it.
 func (d *headDemand) tags(list []json.RawMessage) {
 	for _, param := range list {
-		if tag, _ := decode[string](param); tag == tagLatest || tag == "pending" {
+		if tag, _ := decode[string](param); tag == tagLatest || tag == tagPending {
 			d.latest = true
 		}
 	}
@@ -139,19 +135,19 @@ type saidHead struct {
 // headSaid reads what the answer to a request says.
 func headSaid(method string, params []byte, result json.RawMessage) saidHead {
 	switch method {
-	case "eth_blockNumber":
+	case methodBlockNumber:
 		number, ok := decodeQuantity(result)
 		return saidHead{known: ok, head: number, exact: true}
-	case "eth_getBlockByNumber", "eth_getBlockByHash":
+	case methodBlockByNumber, methodBlockByHash:
 		return headOfBlock(method, params, result)
-	case "eth_getTransactionReceipt", "eth_getTransactionByHash":
+	case methodReceipt, methodTransaction:
 		var mined struct{ BlockNumber, BlockHash string }
 		if json.Unmarshal(result, &mined) != nil {
 			return saidHead{}
 		}
 		number, ok := parseQuantity(mined.BlockNumber)
 		return saidHead{known: ok, head: number, hash: mined.BlockHash, number: number}
-	case "eth_getLogs":
+	case methodLogs:
 		number, ok := lastLogBlock(result)
 		return saidHead{known: ok, head: number}
 	}
@@ -170,11 +166,11 @@ func headOfBlock(method string, params []byte, result json.RawMessage) saidHead 
 	said := saidHead{known: true, head: number, hash: block.Hash, number: number}
 	said.stamp, _ = parseQuantity(block.Timestamp)
 	var list []json.RawMessage
-	if method == "eth_getBlockByNumber" && json.Unmarshal(params, &list) == nil && len(list) > 0 {
+	if method == methodBlockByNumber && json.Unmarshal(params, &list) == nil && len(list) > 0 {
 		switch tag, _ := decode[string](list[0]); tag {
 		case tagLatest:
 			said.exact = true
-		case "pending": // the block to come, or the latest: nodes differ
+		case tagPending: // the block to come, or the latest: nodes differ
 			said = saidHead{known: number > 0, head: number - min(number, 1)}
 		}
 	}

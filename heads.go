@@ -43,12 +43,11 @@ const (
 
 // headState is what is known of one RPC's head. Guarded by chainState.mu.
 type headState struct {
-	listed   uint64 // what the list says
-	listedAt time.Time
+	listed uint64 // what the list says
 
 	seen uint64    // what it said itself, last
 	at   time.Time // when that came in; zero: never
-	rose time.Time // when it first said so, or less than before
+	rose time.Time // when it began to say so, going up or down
 
 	top      uint64    // the highest that it ever said and that was believed
 	topAt    time.Time // when it last said so
@@ -73,13 +72,6 @@ func (h *headState) claim() uint64 {
 		return h.listed
 	}
 	return h.seen
-}
-
-func (h *headState) claimedAt() time.Time {
-	if h.at.IsZero() {
-		return h.listedAt
-	}
-	return h.at
 }
 
 // dipAt is how far under its head an RPC may answer from.
@@ -111,6 +103,8 @@ type headView struct {
 
 	pace   blockPace
 	hashes map[uint64][]seenHash // by block
+
+	listedAt time.Time // when the list came
 }
 
 // seenHash is a block's hash, and who said it.
@@ -132,9 +126,7 @@ func (n *headNews) any() bool { return n.wentBack > 0 || n.rolledBack || n.confl
 
 // listedHeads takes in the heights of a new list.
 func (v *headView) listedHeads(r *ring, fetched time.Time) {
-	for _, e := range r.endpoints {
-		e.heads.listedAt = fetched
-	}
+	v.listedAt = fetched
 	if height := r.medianHeight(); v.anchor == 0 && height > 0 {
 		v.anchor, v.anchoredAt = height, fetched
 		v.mark = max(v.mark, height)
@@ -184,11 +176,11 @@ func (v *headView) observe(r *ring, e *endpoint, head uint64, exact bool, sent, 
 	if h.at.IsZero() {
 		h.top, h.topAt = min(h.listed, v.mark), now
 	}
-	changed := head != h.claim() || h.at.IsZero()
-	if head != h.seen || h.at.IsZero() {
+	changed := h.at.IsZero() || head != h.seen
+	h.seen, h.at = head, now
+	if changed {
 		h.rose = now
 	}
-	h.seen, h.at = head, now
 	if changed || head > v.mark { // what wasn't plausible before may be now
 		v.raise(r, e, now)
 	}
@@ -201,8 +193,8 @@ func (v *headView) observe(r *ring, e *endpoint, head uint64, exact bool, sent, 
 }
 
 // raise lifts the mark to the highest head that is believed: what two operators have
-// reached, or what one, by, says now and is plausible. It never lowers it, but where it was one
-// operator's word alone and two others have spoken since.
+// reached, or what one, by (nil: none), says now and is plausible. It never lowers it, but
+// where it was one operator's word alone and two others have spoken since.
 func (v *headView) raise(r *ring, by *endpoint, now time.Time) {
 	if second := r.secondHead(v.pace.perBlock()); second.head > v.anchor {
 		if v.alone {
@@ -261,7 +253,11 @@ func (v *headView) believes(e *endpoint) bool { return e.heads.claim() <= v.mark
 // high-water mark.
 func (v *headView) overdue(r *ring, e *endpoint, now time.Time) bool {
 	each, known := v.pace.known()
-	since := e.heads.claimedAt().Sub(v.anchoredAt)
+	claimed := e.heads.at
+	if claimed.IsZero() {
+		claimed = v.listedAt
+	}
+	since := claimed.Sub(v.anchoredAt)
 	if r.sources < 2 || now.Sub(v.askedAround) < each || v.anchor == 0 {
 		return false
 	}
@@ -336,17 +332,17 @@ type agreedHead struct {
 // of one RPC has nobody else to ask.
 func (r *ring) secondHead(perBlock time.Duration) agreedHead {
 	type claim struct {
-		operator string
-		head     uint64
-		at       time.Time
-		said     time.Time
+		source string
+		head   uint64
+		at     time.Time
+		said   time.Time
 	}
 	var first, second claim
 	for _, e := range r.endpoints {
 		c := claim{r.source(e), e.heads.seen, e.heads.rose, e.heads.at}
 		switch {
 		case c.head == 0 || e.expelled:
-		case c.operator == first.operator:
+		case c.source == first.source:
 			if c.head > first.head {
 				first = c
 			}

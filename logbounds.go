@@ -13,18 +13,8 @@ import (
 // logBoundary is one end of a log query: a number, or a tag that stands for one.
 type logBoundary struct {
 	number uint64
-	tag    string // empty for a number
+	tag    string // of a block whose number has to be asked for; empty for a number
 }
-
-// Tags of blocks whose number has to be asked for.
-const (
-	tagLatest    = "latest"
-	tagSafe      = "safe"
-	tagFinalized = "finalized"
-	// tagPending is read as latest: there are no logs of a block that isn't there.
-	tagPending  = "pending"
-	tagEarliest = "earliest"
-)
 
 // parseBound reads a bound in any of the forms that LogFilter names.
 func parseBound(field string, bound any) (logBoundary, error) {
@@ -49,7 +39,7 @@ func parseBound(field string, bound any) (logBoundary, error) {
 
 func parseBoundText(field, text string) (logBoundary, error) {
 	switch text {
-	case tagLatest, tagPending:
+	case tagLatest, tagPending: // there are no logs of a block that isn't there
 		return logBoundary{tag: tagLatest}, nil
 	case tagSafe, tagFinalized:
 		return logBoundary{tag: text}, nil

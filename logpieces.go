@@ -262,11 +262,7 @@ func (r *pieceRequest) lags(ctx context.Context, to target) (bool, outcome) {
 
 // askHead asks the RPC for its head, through the proxy that the logs go through.
 func (r *pieceRequest) askHead(ctx context.Context, to target) (uint64, outcome) {
-	ask, err := newCallRequest(r.pool, "eth_blockNumber", nil)
-	if err != nil {
-		return 0, failed(VerdictRPCFail, reportRPC, err.Error())
-	}
-	out := ask.send(ctx, to)
+	out := newEncodedRequest(r.pool, methodBlockNumber, []byte(noParams)).send(ctx, to)
 	switch out.verdict {
 	case VerdictOK:
 	case VerdictCaller, VerdictUnsupported:

@@ -245,7 +245,7 @@ func (q *logQuery) freeze(filter LogFilter) error {
 	for name, value := range members {
 		encoded, err := json.Marshal(value)
 		if err != nil {
-			return &RequestError{Method: "eth_getLogs", Reason: "the filter's " + name + " can't be written as JSON", Err: err}
+			return &RequestError{Method: methodLogs, Reason: "the filter's " + name + " can't be written as JSON", Err: err}
 		}
 		q.filter[name] = json.RawMessage(encoded)
 	}
@@ -274,25 +274,25 @@ func (c *Chain) boundNumber(ctx context.Context, bound logBoundary, known map[st
 }
 
 func badFilter(reason string) error {
-	return &RequestError{Method: "eth_getLogs", Reason: reason}
+	return &RequestError{Method: methodLogs, Reason: reason}
 }
 
 // head asks for the number of the latest block.
 func (c *Chain) head(ctx context.Context) (uint64, error) {
-	raw, err := c.Call(ctx, "eth_blockNumber")
+	raw, err := c.Call(ctx, methodBlockNumber)
 	if err != nil {
 		return 0, err
 	}
 	number, ok := blockNumber(raw)
 	if !ok || raw[0] != '"' {
-		return 0, &MalformedResponseError{Method: "eth_blockNumber", Reason: "the result isn't a hex number"}
+		return 0, &MalformedResponseError{Method: methodBlockNumber, Reason: "the result isn't a hex number"}
 	}
 	return number, nil
 }
 
 // tagged asks for the number of the block that a tag names.
 func (c *Chain) tagged(ctx context.Context, tag string) (uint64, error) {
-	raw, err := c.Call(ctx, "eth_getBlockByNumber", tag, false)
+	raw, err := c.Call(ctx, methodBlockByNumber, tag, false)
 	if err != nil {
 		return 0, err
 	}
@@ -303,7 +303,7 @@ func (c *Chain) tagged(ctx context.Context, tag string) (uint64, error) {
 		}
 	}
 	return 0, &MalformedResponseError{
-		Method: "eth_getBlockByNumber", Reason: "the result for " + strconv.Quote(tag) + " isn't a block with a number",
+		Method: methodBlockByNumber, Reason: "the result for " + strconv.Quote(tag) + " isn't a block with a number",
 	}
 }
 
@@ -316,7 +316,7 @@ func (q *logQuery) fetch(ctx context.Context, piece *blockRange) ([]json.RawMess
 		filter["toBlock"] = fmt.Sprintf("0x%x", piece.to)
 	}
 	c := q.chain.s
-	call, err := newCallRequest(c.pool, "eth_getLogs", []any{filter})
+	call, err := newCallRequest(c.pool, methodLogs, []any{filter})
 	if err != nil {
 		return nil, err
 	}
@@ -326,7 +326,7 @@ func (q *logQuery) fetch(ctx context.Context, piece *blockRange) ([]json.RawMess
 	}
 	logs, ok := jsonrpc.Elements(raw)
 	if !ok {
-		return nil, &MalformedResponseError{Method: "eth_getLogs", Reason: "the result isn't a list of logs"}
+		return nil, &MalformedResponseError{Method: methodLogs, Reason: "the result isn't a list of logs"}
 	}
 	return logs, nil
 }

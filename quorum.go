@@ -46,20 +46,20 @@ func (q *QuorumReads) Call(ctx context.Context, method string, params ...any) (j
 		return nil, &RequestError{Method: method, Reason: "the params can't be written as JSON", Err: err}
 	}
 	votes := make([]*vote, q.n)
-	taken := &operators{taken: map[string]*vote{}}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var voting sync.WaitGroup
+	asked := &operators{taken: map[string]*vote{}}
 	for i := range votes {
-		req, local, err := q.request(method, encoded, taken)
+		v, local, err := q.request(method, encoded, asked)
 		if err != nil || local != nil {
 			return local, err
 		}
-		votes[i] = req
+		votes[i] = v
+	}
+	var voting sync.WaitGroup
+	for _, v := range votes {
 		voting.Go(func() {
-			req.result, req.err = q.chain.do(ctx, req)
-			if pinned, ok := req.request.(*snapshotRequest); ok && req.err != nil {
-				req.err = pinned.explain(req.err)
+			v.result, v.err = q.chain.do(ctx, v)
+			if pinned, ok := v.request.(*snapshotRequest); ok && v.err != nil {
+				v.err = pinned.explain(v.err)
 			}
 		})
 	}
@@ -78,7 +78,7 @@ func (q *QuorumReads) CallContext(ctx context.Context, result any, method string
 
 func (q *QuorumReads) request(method string, params []byte, taken *operators) (*vote, json.RawMessage, error) {
 	if q.snapshot != nil {
-		req, local, err := q.snapshot.request(method, bytes.Clone(params))
+		req, local, err := q.snapshot.request(method, params)
 		if err != nil || local != nil {
 			return nil, local, err
 		}

@@ -82,12 +82,12 @@ type minedTransaction struct {
 // those that answered has it.
 func (c *chainState) transaction(ctx context.Context, hash json.RawMessage) (tx minedTransaction, err error) {
 	params := append(append([]byte("["), hash...), ']')
-	raw, err := c.do(ctx, &presentRequest{callRequest: newEncodedRequest(c.pool, "eth_getTransactionByHash", params)})
+	raw, err := c.do(ctx, &presentRequest{callRequest: newEncodedRequest(c.pool, methodTransaction, params)})
 	if err != nil {
 		return tx, err
 	}
 	if json.Unmarshal(raw, &tx) != nil {
-		return tx, &MalformedResponseError{Method: "eth_getTransactionByHash", Reason: "no transaction"}
+		return tx, &MalformedResponseError{Method: methodTransaction, Reason: "no transaction"}
 	}
 	return tx, nil
 }

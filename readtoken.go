@@ -59,11 +59,11 @@ func (c *Chain) ReadToken(hash string) (ReadToken, bool) {
 func ReceiptToken(receipt json.RawMessage) (ReadToken, error) {
 	var fields struct{ BlockNumber, TransactionHash string }
 	if err := json.Unmarshal(receipt, &fields); err != nil {
-		return ReadToken{}, &MalformedResponseError{Method: "eth_getTransactionReceipt", Reason: "no receipt"}
+		return ReadToken{}, &MalformedResponseError{Method: methodReceipt, Reason: "no receipt"}
 	}
 	number, ok := parseQuantity(fields.BlockNumber)
 	if !ok {
-		return ReadToken{}, &MalformedResponseError{Method: "eth_getTransactionReceipt", Reason: "a receipt without a block number"}
+		return ReadToken{}, &MalformedResponseError{Method: methodReceipt, Reason: "a receipt without a block number"}
 	}
 	return ReadToken{Block: number, Hash: fields.TransactionHash}, nil
 }
@@ -185,11 +185,11 @@ func (w *writes) home(now time.Time) *endpoint {
 // noteWrites keeps what a good answer tells of transactions.
 func (c *chainState) noteWrites(e *endpoint, method string, result json.RawMessage) {
 	switch method {
-	case "eth_sendRawTransaction", "eth_sendTransaction":
+	case methodSendRaw, "eth_sendTransaction":
 		if hash, ok := decode[string](result); ok {
 			c.mark(func(now time.Time) { c.writes.took(hash, e, c.heads.mark, now) })
 		}
-	case "eth_getTransactionReceipt":
+	case methodReceipt:
 		if !c.hasWrites() {
 			return
 		}

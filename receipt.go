@@ -2,7 +2,6 @@ package rpcpool
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,8 +60,6 @@ func (c *Chain) WaitReceipt(ctx context.Context, hash string, opts ...WaitOption
 	}
 	return w.wait(ctx)
 }
-
-const methodReceipt = "eth_getTransactionReceipt"
 
 // receiptWait is a wait for one transaction.
 type receiptWait struct {
@@ -237,7 +234,7 @@ func (w *receiptWait) lookForTransaction(ctx context.Context) error {
 // transactions where the sender is known, else by what nodes say to the bytes.
 func (w *receiptWait) nonceIsUsed(ctx context.Context) (bool, error) {
 	if w.from != "" && w.nonceKnown {
-		raw, err := w.chain.call(ctx, "eth_getTransactionCount", []any{w.from, tagLatest})
+		raw, err := w.chain.call(ctx, methodNonce, []any{w.from, tagLatest})
 		if err != nil {
 			return false, err
 		}
@@ -250,8 +247,8 @@ func (w *receiptWait) nonceIsUsed(ctx context.Context) (bool, error) {
 	if raw == nil || w.replaced == 0 && w.missing%resendLooks != 0 {
 		return false, nil
 	}
-	params := []byte(`["0x` + hex.EncodeToString(raw) + `"]`)
-	_, err := w.chain.sendOnce(ctx, w.hash, w.chain.transactionRequest(w.hash, params))
+	tx := signedTransaction{raw: raw, hash: w.hash}
+	_, err := w.chain.sendOnce(ctx, w.hash, tx.request(w.chain.pool))
 	rpcErr, refused := errors.AsType[*RPCError](err)
 	return refused && saysAny(rpcErr, nonceUsedWords), nil
 }

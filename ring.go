@@ -291,7 +291,7 @@ func (w *wanted) rank(e *endpoint, now time.Time) int {
 func (r *ring) pieceSize(chunk uint64, need requirement, now time.Time) uint64 {
 	size := uint64(0)
 	for _, e := range r.endpoints {
-		if need.fits(&e.caps) && !e.away(now) && e.serves("eth_getLogs", now) {
+		if need.fits(&e.caps) && !e.away(now) && e.serves(methodLogs, now) {
 			e.spans.grow()
 			size = max(size, e.spans.believed(chunk, now))
 		}

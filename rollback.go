@@ -37,23 +37,22 @@ func (v *headView) wentBack(r *ring, now time.Time, p *Freshness) bool {
 
 // rollBack begins anew from what the RPCs say now.
 func (v *headView) rollBack(r *ring, now time.Time) {
-	fixed := v.pace.fixed
-	*v = headView{pace: blockPace{fixed: fixed}}
+	*v = headView{pace: blockPace{fixed: v.pace.fixed}, listedAt: v.listedAt}
 	for _, e := range r.endpoints {
 		h := &e.heads
 		if !h.fellAt.IsZero() {
 			e.health.reset() // it was left alone for no fault of its own
 			h.listed = min(h.listed, h.seen)
 		}
-		*h = headState{listed: h.listed, listedAt: h.listedAt, seen: h.seen, at: h.at, rose: h.rose, top: h.seen, topAt: h.at, spoke: true}
+		*h = headState{listed: h.listed, seen: h.seen, at: h.at, rose: h.rose, top: h.seen, topAt: h.at, spoke: true}
 		if h.at.IsZero() || now.Sub(h.at) > 2*rollbackAfter {
 			h.listed, h.seen, h.at, h.top = 0, 0, time.Time{}, 0 // from before
 		}
 	}
 	v.raise(r, nil, now)
 	if v.anchor == 0 {
+		v.alone = true
 		for _, e := range r.endpoints {
-			v.alone = true
 			v.mark = max(v.mark, e.heads.seen)
 		}
 	}

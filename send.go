@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 )
 
 // SendRawTransaction hands in a signed Ethereum transaction and gives its hash, which is
@@ -38,23 +37,34 @@ func (c *Chain) Broadcast(ctx context.Context, raw []byte, n int) (hash string, 
 	return c.s.sendRaw(ctx, raw, n)
 }
 
-const methodSendRaw = "eth_sendRawTransaction"
-
 func (c *chainState) sendRaw(ctx context.Context, raw []byte, n int) (string, error) {
 	if len(raw) == 0 {
 		return "", &RequestError{Method: methodSendRaw, Reason: "the transaction is empty"}
 	}
-	hash := transactionHash(raw)
-	params := []byte(`["0x` + hex.EncodeToString(raw) + `"]`)
-	c.keepTransaction(hash, raw)
+	tx := signedTransaction{raw: raw, hash: transactionHash(raw)}
+	c.keepTransaction(tx.hash, raw)
 	if n == 1 {
-		return c.sendOnce(ctx, hash, c.transactionRequest(hash, params))
+		return c.sendOnce(ctx, tx.hash, tx.request(c.pool))
 	}
-	return c.sendToMany(ctx, hash, params, n)
+	return c.sendToMany(ctx, tx, n)
 }
 
-func (c *chainState) transactionRequest(hash string, params []byte) *sentTransaction {
-	return &sentTransaction{request: newEncodedRequest(c.pool, methodSendRaw, params), hash: hash}
+// signedTransaction is a raw transaction and its hash.
+type signedTransaction struct {
+	raw  []byte
+	hash string
+}
+
+// request makes a request that hands it in.
+func (tx signedTransaction) request(p *poolState) *sentTransaction {
+	params := []byte(`["0x` + hex.EncodeToString(tx.raw) + `"]`)
+	return &sentTransaction{request: newEncodedRequest(p, methodSendRaw, params), tx: tx}
+}
+
+// isOfKnownType tells whether the transaction is one of Ethereum's own types, which all
+// are hashed in the same way: legacy, and 1 to 4.
+func (tx signedTransaction) isOfKnownType() bool {
+	return tx.raw[0] >= 1 && tx.raw[0] <= 4 || isRLPList(tx.raw)
 }
 
 // sendOnce carries the transaction round the ring and says what came of it.
@@ -86,7 +96,7 @@ func resultHash(result json.RawMessage, hash string) string {
 // sentTransaction is a raw transaction on its way.
 type sentTransaction struct {
 	request
-	hash string
+	tx signedTransaction
 }
 
 // send is one attempt. Another hash for a transaction of a known type is a lie, or the
@@ -96,7 +106,7 @@ func (r *sentTransaction) send(ctx context.Context, to target) outcome {
 	if out.verdict != VerdictOK {
 		return out
 	}
-	if said, ok := decode[string](out.result); !ok || !isHash(said) || r.isOfKnownType() && !strings.EqualFold(said, r.hash) {
+	if said, ok := decode[string](out.result); !ok || !isHash(said) || r.tx.isOfKnownType() && !strings.EqualFold(said, r.tx.hash) {
 		out := failed(VerdictRPCFail, reportRPC, "the answer isn't the transaction's hash")
 		out.arrived = true
 		return out
@@ -104,41 +114,24 @@ func (r *sentTransaction) send(ctx context.Context, to target) outcome {
 	return out
 }
 
-// isOfKnownType tells whether the transaction is one of Ethereum's own types, which all
-// are hashed in the same way: legacy, and 1 to 4.
-func (r *sentTransaction) isOfKnownType() bool {
-	const start = `["0x`
-	params := r.encodedParams()
-	if len(params) < len(start)+2 {
-		return false
-	}
-	first := string(params[len(start) : len(start)+2])
-	return first >= "01" && first <= "04" || first >= "c0"
-}
-
 // sendToMany sends to n RPCs at once.
-func (c *chainState) sendToMany(ctx context.Context, hash string, params []byte, n int) (string, error) {
+func (c *chainState) sendToMany(ctx context.Context, tx signedTransaction, n int) (string, error) {
 	type end struct {
 		hash string
 		err  error
 	}
 	ends := make(chan end, n)
-	taken := &operators{taken: map[string]*vote{}}
-	var started sync.WaitGroup
+	asked := &operators{taken: map[string]*vote{}}
 	for range n {
-		ballot := &vote{request: c.transactionRequest(hash, params), taken: taken}
-		started.Add(1)
+		ballot := &vote{request: tx.request(c.pool), taken: asked}
 		// Those that are still on their way when one has taken it go on without the caller.
 		if !c.pool.start(func() {
-			started.Done()
-			sent, err := c.sendOnce(context.WithoutCancel(ctx), hash, ballot)
-			ends <- end{sent, err}
+			hash, err := c.sendOnce(context.WithoutCancel(ctx), tx.hash, ballot)
+			ends <- end{hash, err}
 		}) {
-			started.Done()
 			ends <- end{"", ErrClosed}
 		}
 	}
-	started.Wait()
 	var worst error
 	for range n {
 		select {
@@ -148,7 +141,7 @@ func (c *chainState) sendToMany(ctx context.Context, hash string, params []byte,
 			}
 			worst = worseOf(worst, e.err)
 		case <-ctx.Done():
-			return "", &TxOutcomeUnknownError{Hash: hash, Err: &InterruptedError{Err: ctx.Err()}}
+			return "", &TxOutcomeUnknownError{Hash: tx.hash, Err: &InterruptedError{Err: ctx.Err()}}
 		}
 	}
 	return "", worst

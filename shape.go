@@ -70,7 +70,7 @@ var blockParams = map[string]blockParam{
 // shapeOf reads a request. Of params that can't be read it says nothing.
 func shapeOf(method string, params []byte) shape {
 	s := shape{method: method, sendTx: strings.HasPrefix(method, "eth_sendRawTransaction")}
-	if method == "eth_getLogs" {
+	if method == methodLogs {
 		s.logs = true
 		s.readFilter(params)
 		return s

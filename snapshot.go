@@ -39,11 +39,15 @@ type provenBy struct {
 // "earliest", a number in hex, or a hash of 32 bytes. It is asked for once. With
 // [WithFreshness] the latest is really the latest. No RPC has the block: *[SnapshotError].
 func (c *Chain) Snapshot(ctx context.Context, block string) (*Snapshot, error) {
-	method := methodBlockByNumber
-	switch _, isNumber := parseQuantity(block); {
+	method, fits := methodBlockByNumber, func(uint64, string) bool { return true }
+	asked, isNumber := parseQuantity(block)
+	switch {
 	case isHash(block):
-		method = "eth_getBlockByHash"
-	case isNumber, block == tagLatest, block == "safe", block == "finalized", block == tagEarliest:
+		method = methodBlockByHash
+		fits = func(_ uint64, hash string) bool { return strings.EqualFold(hash, block) }
+	case isNumber:
+		fits = func(number uint64, _ string) bool { return number == asked }
+	case block == tagLatest, block == tagSafe, block == tagFinalized, block == tagEarliest:
 	default:
 		return nil, &RequestError{Method: "Snapshot", Reason: fmt.Sprintf(
 			"%q is no block; give \"latest\", \"safe\", \"finalized\", \"earliest\", a hex number such as \"0x10\", or a hash", block)}
@@ -54,11 +58,10 @@ func (c *Chain) Snapshot(ctx context.Context, block string) (*Snapshot, error) {
 	}
 	raw, err := c.s.do(ctx, &presentRequest{callRequest: req, fits: func(raw json.RawMessage) bool {
 		number, hash, ok := blockOf(raw)
-		asked, numbered := parseQuantity(block)
-		return ok && (!isHash(block) || strings.EqualFold(block, hash)) && (isHash(block) || !numbered || asked == number)
+		return ok && fits(number, hash)
 	}})
 	if err != nil {
-		return nil, snapshotError(c.s, block, err)
+		return nil, snapshotError(c.s, block, method, err)
 	}
 	number, hash, _ := blockOf(raw)
 	return &Snapshot{&snapshotState{
@@ -236,7 +239,7 @@ func (r *snapshotRequest) judgeResult(to target, out outcome) outcome {
 
 // isOfTheBlock tells whether an answer that names its block names the snapshot's.
 func (s *snapshotState) isOfTheBlock(kind string, result json.RawMessage) bool {
-	type named struct{ Hash, Number, BlockHash string }
+	type named struct{ Hash, BlockHash string }
 	var parts []named
 	switch kind {
 	case kindLogs:
@@ -279,9 +282,9 @@ func (r *snapshotRequest) explain(err error) error {
 	}
 }
 
-func snapshotError(c *chainState, block string, err error) error {
+func snapshotError(c *chainState, block, method string, err error) error {
 	if none, ok := errors.AsType[*NoHealthyRPCError](err); ok && len(none.Attempts) > 0 {
-		return &SnapshotError{Chain: c.ref, Block: block, Method: methodBlockByNumber, Attempts: none.Attempts}
+		return &SnapshotError{Chain: c.ref, Block: block, Method: method, Attempts: none.Attempts}
 	}
 	return err
 }
@@ -299,7 +302,7 @@ var lackingWords = []string{
 
 // replacedWords are what nodes say of a block that isn't part of the chain any more.
 // Geth: "hash … is not currently canonical"; Nethermind: "… block is not canonical".
-var replacedWords = []string{"not currently canonical", "is not canonical", "not canonical"}
+var replacedWords = []string{"not currently canonical", "not canonical"}
 
 // saysAny tells whether an error's message has one of the wordings.
 func saysAny(e *RPCError, words []string) bool {
@@ -315,7 +318,10 @@ func saysAny(e *RPCError, words []string) bool {
 // lacksBlock makes what an RPC says that lacks the block a reason to pass it over.
 func lacksBlock(out outcome) outcome {
 	rpcErr, ok := errors.AsType[*RPCError](out.err)
-	if !ok || rpcErr.Code == codeRevert || out.verdict != VerdictCaller && out.verdict != VerdictRPCFail || !saysAny(rpcErr, lackingWords) && !saysAny(rpcErr, replacedWords) {
+	switch {
+	case !ok, rpcErr.Code == codeRevert, out.verdict != VerdictCaller && out.verdict != VerdictRPCFail:
+		return out
+	case !saysAny(rpcErr, lackingWords) && !saysAny(rpcErr, replacedWords):
 		return out
 	}
 	passed := failed(VerdictNoState, "", out.detail)

@@ -40,7 +40,7 @@ func (s *snapshotState) request(method string, params []byte) (req *snapshotRequ
 	where, numbered := blockParams[method]
 	switch twin, hasTwin := byHash[method]; {
 	case method == methodChainID || method == "net_version":
-	case method == "eth_getLogs":
+	case method == methodLogs:
 		kind = kindLogs
 		list, err = s.pinFilter(list)
 	case hasTwin:
@@ -115,21 +115,21 @@ func (s *snapshotState) isMeant(param json.RawMessage) bool {
 func (s *snapshotState) pinFilter(list []json.RawMessage) ([]json.RawMessage, error) {
 	filter := map[string]json.RawMessage{}
 	if len(list) > 0 && json.Unmarshal(list[0], &filter) != nil || filter == nil {
-		return nil, s.refuse("eth_getLogs", "the filter isn't an object")
+		return nil, s.refuse(methodLogs, "the filter isn't an object")
 	}
 	if hash, named := filter["blockHash"]; named && !s.isMeant(hash) {
-		return nil, s.refuse("eth_getLogs", "the filter names another block's hash")
+		return nil, s.refuse(methodLogs, "the filter names another block's hash")
 	}
 	for _, bound := range []string{"fromBlock", "toBlock"} {
 		if value, there := filter[bound]; there && !s.isMeant(value) {
-			return nil, s.refuse("eth_getLogs", fmt.Sprintf("the filter's %s isn't block %d, which the snapshot is of", bound, s.number))
+			return nil, s.refuse(methodLogs, fmt.Sprintf("the filter's %s isn't block %d, which the snapshot is of", bound, s.number))
 		}
 		delete(filter, bound)
 	}
 	filter["blockHash"] = json.RawMessage(`"` + s.hash + `"`)
 	encoded, err := json.Marshal(filter)
 	if err != nil {
-		return nil, s.refuse("eth_getLogs", "the filter can't be written as JSON")
+		return nil, s.refuse(methodLogs, "the filter can't be written as JSON")
 	}
 	return []json.RawMessage{encoded}, nil
 }

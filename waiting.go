@@ -72,7 +72,7 @@ func (k *call) exit(v *visit) {
 	c := k.chain
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k.leave(v, admission{})
+	v.endProbe()
 	if k.pool.maxInFlight > 0 {
 		v.e.busy.Add(-1)
 		c.turns.wakeOne()
