@@ -70,26 +70,6 @@ func (k *call) connFailed(e *endpoint, p *proxy, out outcome, deaths uint64) ste
 	return k.check(p)
 }
 
-// leaveOpen ends a call whose request may have had its effect before it failed: a
-// second one could have it twice (rule C2); or whose answer broke off after a part of it
-// was handed out. The RPC is at fault all the same, if it had its full time.
-func (k *call) leaveOpen(e *endpoint, p *proxy, out outcome, deaths uint64) step {
-	switch {
-	case out.early:
-		k.moveOn(e)
-	case out.verdict == VerdictConnFail:
-		k.connFailed(e, p, out, deaths)
-	default:
-		k.rpcFailed(e, out)
-	}
-	if out.mayHaveRun {
-		k.err = &AmbiguousError{Method: k.want.method, Attempts: k.attempts}
-	} else {
-		k.err = &PartialAnswerError{Attempts: k.attempts}
-	}
-	return finished
-}
-
 // fail notes a failure of an RPC.
 func (k *call) fail(e *endpoint, f *failure, out outcome) {
 	k.failures = append(k.failures, callFailure{endpoint: e, failure: f, report: out.report, detail: out.detail})

@@ -3,6 +3,7 @@ package rpcpool_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -233,6 +234,77 @@ func TestWhatMayBeRepeated(t *testing.T) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 		})
 	})
+}
+
+// Rules C2, C5: a function that made more than one request isn't called again, whatever
+// the last one met; who isn't at fault for that isn't cooled.
+func TestFunctionOfTwoRequests(t *testing.T) {
+	for name, c := range map[string]struct {
+		second rpcpooltest.Reply
+		proxy  rpcpooltest.ProxyReply
+		option rpcpool.RunOption
+		cools  bool
+	}{
+		"the proxy refuses":        {rpcpooltest.Result("0x1"), rpcpooltest.ProxyRefuseLogin(), rpcpool.NonIdempotent(), false},
+		"the proxy, of a stream":   {rpcpooltest.Result("0x1"), rpcpooltest.ProxyRefuseLogin(), rpcpool.NotAfterFirstByte(), false},
+		"a method isn't served":    {rpcpooltest.Error(-32601, "the method x does not exist"), rpcpooltest.ProxyCarry(), rpcpool.NonIdempotent(), false},
+		"no method, of a stream":   {rpcpooltest.Error(-32601, "the method x does not exist"), rpcpooltest.ProxyCarry(), rpcpool.NotAfterFirstByte(), false},
+		"the address is blocked":   {rpcpooltest.Status(403), rpcpooltest.ProxyCarry(), rpcpool.NonIdempotent(), false},
+		"it broke":                 {rpcpooltest.Status(500), rpcpooltest.ProxyCarry(), rpcpool.NonIdempotent(), true},
+		"the connection, a stream": {rpcpooltest.Close(), rpcpooltest.ProxyCarry(), rpcpool.NotAfterFirstByte(), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				w.SetKeepAlive(false)
+				w.Proxy("p1", rpcpooltest.ProxyCarry().Times(1), c.proxy.Times(1), rpcpooltest.ProxyCarry())
+				w.Proxy("p2")
+				bad, good := w.Node("bad", rpcpooltest.Result("0x1").Times(1), c.second), w.Node("good")
+				w.List("1", bad, good)
+				chain, calls := open(t, w).Chain("1"), 0
+				err := chain.Run(t.Context(), func(ctx context.Context, url string, client *http.Client) error {
+					calls++
+					for range 2 {
+						if err := postOnce(ctx, url, client); err != nil {
+							return err
+						}
+					}
+					return nil
+				}, c.option)
+				require.Equal(t, 1, calls)
+				if strings.HasSuffix(name, "stream") {
+					var partial *rpcpool.PartialAnswerError
+					require.ErrorAs(t, err, &partial)
+				} else {
+					var ambiguous *rpcpool.AmbiguousError
+					require.ErrorAs(t, err, &ambiguous)
+				}
+				require.Empty(t, good.Requests())
+				require.Equal(t, c.cools, chain.Stats()[0].Cooling)
+			})
+		})
+	}
+}
+
+// postOnce makes a request and reads its answer, as an SDK does.
+func postOnce(ctx context.Context, url string, client *http.Client) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(blockNumberRequest))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	var answer struct{ Error *rpcpool.RPCError }
+	if err := json.NewDecoder(res.Body).Decode(&answer); err == nil && answer.Error != nil {
+		return answer.Error
+	}
+	if res.StatusCode != http.StatusOK {
+		return &rpcpool.HTTPError{StatusCode: res.StatusCode}
+	}
+	return nil
 }
 
 // Rule C2: the default list, and what a user adds to it.

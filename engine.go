@@ -334,13 +334,31 @@ func (k *call) visit(v *visit) step {
 	}
 }
 
-// act does what the table of rule A5 says for the outcome of an attempt.
+// act does what the outcome of an attempt asks for. A request that may have had its
+// effect before it failed isn't sent again: a second one could have it twice (rule C2).
+// Neither is one whose answer broke off after a part of it was handed out (rule C5). Who
+// is at fault is so all the same.
 func (k *call) act(v *visit, req request, out outcome, deaths uint64) step {
-	e, p := v.e, v.proxy
+	s := k.follow(v, req, out, deaths)
 	switch {
-	case out.mayHaveRun, out.partial:
-		return k.leaveOpen(e, p, out, deaths)
-	case out.early:
+	case out.mayHaveRun:
+		open := &AmbiguousError{Method: k.want.method, Attempts: k.attempts}
+		if isInterruption(k.err) { // the caller left while a proxy was checked
+			open.Err = k.err
+		}
+		k.err = open
+	case out.partial:
+		k.err = &PartialAnswerError{Attempts: k.attempts}
+	default:
+		return s
+	}
+	return finished
+}
+
+// follow does what the table of rule A5 says.
+func (k *call) follow(v *visit, req request, out outcome, deaths uint64) step {
+	e, p := v.e, v.proxy
+	if out.early {
 		return k.hurryOn(v, out)
 	}
 	switch out.verdict {
@@ -409,7 +427,9 @@ func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
 	}()
 	out = req.send(ctx, target{chain: k.key, endpoint: e, proxy: p})
 	if out.verdict != VerdictOK && out.verdict != VerdictCaller {
-		k.arrived = k.arrived || out.arrived && out.ranPerhaps(true)
+		if req == k.req {
+			k.arrived = k.arrived || out.arrived && out.ranPerhaps(true)
+		}
 		if k.err = k.ended(); k.err != nil {
 			k.leftOpen(v, &out, time.Since(start))
 			return outcome{}, deaths

@@ -103,10 +103,8 @@ func (r *runRequest) call(ctx context.Context, to target) (outcome, exchange) {
 		return outcome{judgement: judgement{verdict: VerdictOK}}, last
 	}
 	out := r.judge(ctx, to, last, err)
-	switch out.verdict {
-	case VerdictOK, VerdictCaller, VerdictProxyFail:
-	default:
-		out.mayHaveRun = r.once && (out.ranPerhaps(last.written) || last.requests > 1)
+	if out.verdict != VerdictCaller {
+		out.mayHaveRun = r.once && (last.earlier || out.ranPerhaps(last.written))
 		out.partial = r.noReplay && last.handedOut
 	}
 	return out, last
@@ -177,19 +175,15 @@ type exchange struct {
 	failed   *linkError     // why there was none
 	bodyErr  error          // why the body broke off
 	tooLarge bool
+	written  bool // the request may have reached the RPC
 
-	// Of all exchanges of the attempt:
-	requests  int  // that may have reached an RPC
-	written   bool // there was one
-	handedOut bool // the function has read of an answer
+	earlier   bool // a request of the attempt before may have reached the RPC
+	handedOut bool // the function has read of an answer in the attempt
 }
 
 // follow takes in the next exchange of the attempt.
-func (x *exchange) follow(next exchange, written bool) {
-	next.requests, next.written, next.handedOut = x.requests, x.written || written, x.handedOut
-	if written {
-		next.requests++
-	}
+func (x *exchange) follow(next exchange) {
+	next.earlier, next.handedOut = x.earlier || x.written, x.handedOut
 	*x = next
 }
 
@@ -251,11 +245,15 @@ func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	res, failed := trip(bound, again)
 	if failed != nil {
 		release()
-		t.change(func(last *exchange) { last.follow(exchange{scheme: req.URL.Scheme, failed: failed}, failed.written) })
+		t.change(func(last *exchange) {
+			last.follow(exchange{scheme: req.URL.Scheme, failed: failed, written: failed.written})
+		})
 		return nil, failed
 	}
 	call, _ := strings.CutPrefix(req.URL.Path, strings.TrimRight(t.base.Path, "/"))
-	t.change(func(last *exchange) { last.follow(exchange{scheme: req.URL.Scheme, call: call, response: res}, true) })
+	t.change(func(last *exchange) {
+		last.follow(exchange{scheme: req.URL.Scheme, call: call, response: res, written: true})
+	})
 	res.Request = req
 	res.Body = &watchedBody{body: res.Body, transport: t, left: t.limit, release: release}
 	return res, nil

@@ -164,6 +164,24 @@ func TestRefusalAfterALostAnswer(t *testing.T) {
 	}
 }
 
+// Rule C4: a question to an RPC that failed is no request that may have arrived: the
+// refusal after it says that nothing was sent.
+func TestFailedQuestionIsNoSend(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1",
+			w.Node("asked", rpcpooltest.Status(500).Method("eth_chainId"), rpcpooltest.Result("0x1")),
+			w.Node("refuses", rpcpooltest.Result("0x1").Method("eth_chainId"), rpcpooltest.Result(nil).Method("eth_getTransactionByHash"),
+				rpcpooltest.Error(-32000, "insufficient funds for gas * price + value")))
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.VerifyChainID = true }).Chain("1")
+		_, err := chain.SendRawTransaction(t.Context(), []byte{0xc1, 0x80})
+		var refusal *rpcpool.RPCError
+		require.ErrorAs(t, err, &refusal)
+		var unknown *rpcpool.TxOutcomeUnknownError
+		require.False(t, errors.As(err, &unknown), "%v", err)
+	})
+}
+
 // Rule C4: the hash is that of the bytes, of blob transactions without their blobs, and a
 // node that says another one for a known type of transaction isn't believed.
 func TestTransactionHashes(t *testing.T) {
@@ -201,7 +219,18 @@ func TestTransactionHashes(t *testing.T) {
 		require.NotEqual(t, lie, hash)
 		require.True(t, chain.Stats()[0].Cooling)
 		// A type of a chain's own may be hashed in another way.
-		w.Pool.Lists("2", rpcpooltest.PoolList("eip155:2", w.Node("own", rpcpooltest.Result(lie))))
+		w.Pool.Lists("2", rpcpooltest.PoolList("eip155:2", rpcpooltest.List(w.Node("own", rpcpooltest.Result(lie)))))
+		other := open(t, w).Chain("2")
+		for _, kind := range []byte{0, 5, 0x7e, 0xbf} {
+			hash, err = other.SendRawTransaction(t.Context(), []byte{kind, 1, 2, 3})
+			require.NoError(t, err, kind)
+			require.Equal(t, lie, hash, kind)
+		}
+		for _, kind := range []byte{1, 2, 3, 4, 0xc3} {
+			hash, err = open(t, w).Chain("2").SendRawTransaction(t.Context(), []byte{kind, 1, 2, 3})
+			require.Error(t, err, kind)
+			require.Empty(t, hash, kind)
+		}
 	})
 }
 
