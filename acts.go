@@ -237,12 +237,10 @@ func (k *call) checkSuspects() step {
 // check finds out whether a proxy is dead. If it is, the failures through it no
 // longer stand; if not, they stand for good and the count begins from zero.
 func (k *call) check(p *proxy) step {
-	if k.budget != nil && !k.budget.takeMore() {
-		return next // no request is left to find out by
-	}
 	dead, err := k.pool.checks.isDead(k.ctx, p)
+	_, unaffordable := errors.AsType[*BudgetError](err)
 	switch {
-	case errors.Is(err, errNoPatience):
+	case unaffordable, errors.Is(err, errNoPatience):
 		return next // nothing is known: the failures stand for now, and may yet be undone
 	case err != nil:
 		k.err = k.interrupted(err)

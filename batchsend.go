@@ -132,9 +132,9 @@ func (b *batchRun) run(todo []*batchElement) {
 // are begun than may travel alone at once, so that they needn't wait on their way.
 func (b *batchRun) carry(place int, e *batchElement) {
 	r := &batchedRequest{callRequest: e.call, run: b, place: place, news: make(chan batchAnswer, 1)}
-	// Where turns are waited for at RPCs, that comes first: who had a lane and waited for a
-	// turn would wait for those who have a turn and wait for a lane.
-	if b.singly.Load() && b.pool.maxInFlight == 0 {
+	// Where places are waited for, that comes first: who had a lane and waited for a place
+	// would wait for those who have a place and wait for a lane.
+	if b.singly.Load() && !b.pool.isBounded(b.ctx) {
 		b.stop()
 		r.hasLane = b.enter(b.singles)
 		b.start()

@@ -13,9 +13,11 @@ import (
 // limit.
 type Budget struct {
 	// Attempts is the number of requests to RPCs: first ones, repeated ones, questions for a
-	// head or a chain's id, checks of proxies. An element of a batch counts as one.
+	// head or a chain's id, those of a function given to [Chain.Run], checks of proxies. An
+	// element of a batch counts as one.
 	Attempts int
-	// InFlight is the number of these that may be under way at a time; more wait.
+	// InFlight is the number of attempts that may be under way at a time; more wait. The
+	// check of a proxy needs no place of its own.
 	InFlight int
 	// Time is how long the calls may take, from WithBudget on.
 	Time time.Duration
@@ -33,7 +35,7 @@ func WithBudget(ctx context.Context, b Budget) context.Context {
 	if b.Time > 0 {
 		s.end = time.Now().Add(b.Time)
 	}
-	s.outer, _ = ctx.Value(budgetKey{}).(*budget)
+	s.outer = budgetOf(ctx)
 	return context.WithValue(ctx, budgetKey{}, s)
 }
 
@@ -48,61 +50,82 @@ type budget struct {
 	outer  *budget // what the context had before
 }
 
-// take gives leave for a request, which must be given back by release; the error says what
-// has run out, or that the context ended.
-func (b *budget) take(ctx context.Context, closed <-chan struct{}) error {
-	for s := b; s != nil; s = s.outer {
-		if err := s.takeOne(ctx, closed); err != nil {
-			for done := b; done != s; done = done.outer {
-				done.releaseOne()
-			}
-			return err
-		}
+// take gives leave for a request, which must be given back by release. wait waits for one
+// of the places. The error says what has run out, or is wait's; nothing is taken then.
+func (b *budget) take(wait func(places chan<- struct{}) error) error {
+	if b == nil {
+		return nil
 	}
-	return nil
-}
-
-func (b *budget) takeOne(ctx context.Context, closed <-chan struct{}) error {
 	if !b.end.IsZero() && !time.Now().Before(b.end) {
 		return &BudgetError{Ran: "time", Limit: b.Time.String()}
 	}
 	if b.places != nil {
-		select {
-		case b.places <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-closed:
-			return ErrClosed
+		if err := wait(b.places); err != nil {
+			return err
 		}
 	}
-	if b.Attempts > 0 && b.used.Add(1) > int64(b.Attempts) {
-		b.releaseOne()
-		return &BudgetError{Ran: "attempts", Limit: fmt.Sprint(b.Attempts)}
+	err := b.outer.take(wait)
+	if err == nil {
+		if err = b.spendOne(); err == nil {
+			return nil
+		}
+		b.outer.release()
+		b.outer.refund()
 	}
-	return nil
+	if b.places != nil {
+		<-b.places
+	}
+	return err
 }
 
 // release gives back the places of a request that ended.
 func (b *budget) release() {
 	for s := b; s != nil; s = s.outer {
-		s.releaseOne()
-	}
-}
-
-func (b *budget) releaseOne() {
-	if b.places != nil {
-		<-b.places
-	}
-}
-
-// takeMore counts another request of an attempt that has its place already.
-func (b *budget) takeMore() bool {
-	for s := b; s != nil; s = s.outer {
-		if s.Attempts > 0 && s.used.Add(1) > int64(s.Attempts) {
-			return false
+		if s.places != nil {
+			<-s.places
 		}
 	}
-	return true
+}
+
+// spend counts a request that needs no place: another one of an attempt, or the check of
+// a proxy. The error is a *BudgetError; nothing is counted then.
+func (b *budget) spend() error {
+	if b == nil {
+		return nil
+	}
+	if err := b.outer.spend(); err != nil {
+		return err
+	}
+	err := b.spendOne()
+	if err != nil {
+		b.outer.refund()
+	}
+	return err
+}
+
+func (b *budget) spendOne() error {
+	for limit := int64(b.Attempts); ; {
+		used := b.used.Load()
+		switch {
+		case limit > 0 && used >= limit:
+			return &BudgetError{Ran: "attempts", Limit: fmt.Sprint(limit)}
+		case b.used.CompareAndSwap(used, used+1):
+			return nil
+		}
+	}
+}
+
+// refund takes back the count of a request that wasn't made.
+func (b *budget) refund() {
+	for s := b; s != nil; s = s.outer {
+		s.used.Add(-1)
+	}
+}
+
+// budgetOf gives the budget of a context; nil where it has none.
+func budgetOf(ctx context.Context) *budget {
+	b, _ := ctx.Value(budgetKey{}).(*budget)
+	return b
 }
 
 // endOf gives when the time of a budget is over; zero where it has none.
@@ -117,7 +140,7 @@ func (b *budget) endOf() (end time.Time, whose *budget) {
 
 // useBudget takes in what the context has the call share with others.
 func (k *call) useBudget() {
-	k.budget, _ = k.ctx.Value(budgetKey{}).(*budget)
+	k.budget = budgetOf(k.ctx)
 	if k.budget == nil {
 		return
 	}
@@ -138,40 +161,61 @@ func (k *call) overBudget() error {
 }
 
 // takeLeave waits until the request may be sent, as far as the budget and
-// [Config.MaxRequests] go; false where it may not, and k.err says why.
+// [Config.MaxRequests] go; false where it may not, and k.err says why. The budget comes
+// first: who waits for others of it must not hold a place that all are waiting for.
 func (k *call) takeLeave() bool {
-	closed := k.pool.working.Done()
-	if all := k.pool.requests; all != nil {
-		if err := all.take(k.ctx, closed); err != nil {
-			k.err = k.interrupted(err)
-			return false
-		}
-	}
-	if k.budget == nil {
-		return true
-	}
-	err := k.budget.take(k.ctx, closed)
+	err := k.budget.take(k.waitForPlace)
 	if err == nil {
-		return true
+		if err = k.pool.requests.take(k.waitForPlace); err == nil {
+			return true
+		}
+		k.budget.release()
+		k.budget.refund()
 	}
-	if all := k.pool.requests; all != nil {
-		all.release()
-	}
-	if over, ok := errors.AsType[*BudgetError](err); ok {
-		over.Attempts = k.attempts
-	}
-	k.err = k.interrupted(err)
+	k.err = k.unaffordable(err)
 	return false
+}
+
+// waitForPlace takes one of so many places as there are. While it waits it isn't waited
+// for by the others of a batch.
+func (k *call) waitForPlace(places chan<- struct{}) error {
+	select {
+	case places <- struct{}{}:
+		return nil
+	default:
+	}
+	if held, ok := k.req.(waitsForOthers); ok {
+		held.pause()
+		defer held.resume()
+	}
+	select {
+	case places <- struct{}{}:
+		return nil
+	case <-k.ctx.Done():
+		return k.ctx.Err()
+	case <-k.pool.working.Done():
+		return ErrClosed
+	}
 }
 
 // giveBack ends what takeLeave began.
 func (k *call) giveBack() {
-	if k.budget != nil {
-		k.budget.release()
+	k.pool.requests.release()
+	k.budget.release()
+}
+
+// unaffordable adds the story of the call to what the budget says.
+func (k *call) unaffordable(err error) error {
+	if over, ok := errors.AsType[*BudgetError](err); ok {
+		err = &BudgetError{Ran: over.Ran, Limit: over.Limit, Attempts: k.attempts}
 	}
-	if all := k.pool.requests; all != nil {
-		all.release()
-	}
+	return k.interrupted(err)
+}
+
+// isBounded tells whether requests may have to wait for a place: at an RPC, in the pool or
+// in the context's budget.
+func (p *poolState) isBounded(ctx context.Context) bool {
+	return p.maxInFlight > 0 || p.requests != nil || budgetOf(ctx) != nil
 }
 
 // BudgetError says that a call ended because what it shares with others ran out (rule C6).

@@ -2,7 +2,6 @@ package rpcpool_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -230,98 +229,4 @@ func TestImpatientCallers(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Rule C6: ten workers over three RPCs that fail, two rounds each, under a budget of
-// twenty: twenty requests and no more, and the error says what ran out.
-func TestBudgetOfAttempts(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
-		w.Proxy("p1")
-		var nodes []*rpcpooltest.Node
-		for i := range 3 {
-			nodes = append(nodes, w.Node(fmt.Sprint("r", i), rpcpooltest.Error(-32601, "the method m does not exist").Delay(time.Second)))
-		}
-		w.List("1", nodes...)
-		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.Mode = rpcpool.RoundRobin }).Chain("1")
-		ctx := rpcpool.WithBudget(t.Context(), rpcpool.Budget{Attempts: 20})
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		over := 0
-		for i := range 10 {
-			wg.Go(func() {
-				_, err := chain.Call(ctx, fmt.Sprint("m", i)) // a method each, so that no mark spares a request
-				mu.Lock()
-				defer mu.Unlock()
-				if spent, ok := errors.AsType[*rpcpool.BudgetError](err); ok {
-					over++
-					assert.Equal(t, "attempts", spent.Ran)
-					assert.Equal(t, "20", spent.Limit)
-				} else {
-					assert.Error(t, err)
-				}
-			})
-		}
-		wg.Wait()
-		require.Len(t, w.Requests(), 20)
-		require.NotZero(t, over)
-		_, err := chain.Call(ctx, "m0")
-		require.Error(t, err)
-		require.Len(t, w.Requests(), 20)
-	})
-}
-
-// Rule C6: requests in flight and time are shared as well, and budgets within budgets both
-// hold.
-func TestBudgetOfPlacesAndTime(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
-		w.Proxy("p1")
-		w.List("1", w.Node("r1", rpcpooltest.Result("0x1").Delay(time.Second)))
-		chain := open(t, w).Chain("1")
-		outer := rpcpool.WithBudget(t.Context(), rpcpool.Budget{InFlight: 2})
-		ctx := rpcpool.WithBudget(outer, rpcpool.Budget{Time: 3500 * time.Millisecond, Attempts: 100})
-		start := time.Now()
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		ok := 0
-		for range 10 {
-			wg.Go(func() {
-				_, err := chain.Call(ctx, "eth_blockNumber")
-				mu.Lock()
-				defer mu.Unlock()
-				if err == nil {
-					ok++
-					return
-				}
-				var spent *rpcpool.BudgetError
-				if assert.ErrorAs(t, err, &spent) {
-					assert.Equal(t, "time", spent.Ran)
-					assert.ErrorIs(t, err, context.DeadlineExceeded)
-				}
-			})
-		}
-		wg.Wait()
-		require.Equal(t, 6, ok, "two at a time, three seconds")
-		require.Equal(t, 3500*time.Millisecond, time.Since(start))
-		require.False(t, chain.Stats()[0].Cooling)
-	})
-}
-
-// Rule C6: Config.MaxRequests bounds the requests of a whole pool.
-func TestMaxRequests(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
-		w.Proxy("p1")
-		w.List("1", w.Node("r1", rpcpooltest.Result("0x1").Delay(time.Second)))
-		w.List("2", w.Node("r2", rpcpooltest.Result("0x1").Delay(time.Second)))
-		pool := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxRequests = 3 })
-		start := time.Now()
-		var wg sync.WaitGroup
-		for i := range 12 {
-			wg.Go(func() {
-				_, err := pool.Chain([]string{"1", "2"}[i%2]).Call(t.Context(), "eth_blockNumber")
-				assert.NoError(t, err)
-			})
-		}
-		wg.Wait()
-		require.Equal(t, 4*time.Second, time.Since(start))
-	})
 }

@@ -220,18 +220,3 @@ func (c *chainState) startLeg(ctx context.Context, req request, leg *hedgeLeg, e
 		ends <- hedgeEnd{err: ErrClosed}
 	}
 }
-
-// firstProxy gives the proxy to begin with at an RPC: the current one, or another where the
-// other leg of a hedged read, or a hurried attempt before, goes through that.
-func (k *call) firstProxy() *proxy {
-	now, not := time.Now(), k.shunned
-	if not == nil && k.leg != nil && k.leg.avoid != nil {
-		not = k.leg.avoid.p
-	}
-	if not != nil {
-		if other := k.pool.proxies.besides(not, now); other != nil {
-			return other
-		}
-	}
-	return k.pool.proxies.current(now)
-}

@@ -302,10 +302,20 @@ func (t *trip) wrote() bool {
 func replayedByNetHTTP(req *http.Request) bool {
 	switch req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions:
-		return req.Body == nil || req.Body == http.NoBody
+		return hasNoBody(req)
 	}
 	return false
 }
+
+// needsFreshConn tells the same of requests that emptyBody would change: net/http has no
+// second try for what broke on a fresh connection.
+func needsFreshConn(req *http.Request) bool {
+	_, key := req.Header["Idempotency-Key"]
+	_, xKey := req.Header["X-Idempotency-Key"]
+	return hasNoBody(req) && (req.Method == http.MethodTrace || key || xKey)
+}
+
+func hasNoBody(req *http.Request) bool { return req.Body == nil || req.Body == http.NoBody }
 
 // emptyBody is a body with nothing in it. A request that has one isn't replayed by
 // net/http, which takes requests without a body for repeatable: there is one loop of
@@ -322,8 +332,8 @@ func (l *links) roundTrip(req *http.Request, again func() io.ReadCloser) (*http.
 	if failed == nil || again == nil || !failed.diedIdle() || req.Context().Err() != nil {
 		return res, failed
 	}
-	if shared, _ := req.Context().Value(budgetKey{}).(*budget); shared != nil && !shared.takeMore() {
-		return res, failed
+	if failed.unaffordable = budgetOf(req.Context()).spend(); failed.unaffordable != nil {
+		return nil, failed
 	}
 	repeated := req.Clone(req.Context())
 	repeated.Body = again()
@@ -341,8 +351,11 @@ func (l *links) tripOnce(req *http.Request, freshConn bool) (*http.Response, *li
 	t := &trip{attempt: attempt}
 	ctx = httptrace.WithClientTrace(ctx, t.trace())
 	req = req.WithContext(ctx)
-	if replayedByNetHTTP(req) {
+	switch {
+	case replayedByNetHTTP(req):
 		req.Body = emptyBody{}
+	case needsFreshConn(req):
+		freshConn = true
 	}
 	req.GetBody = nil
 	if login := l.dialer.Proxy.Authorization(); login != "" && l.forwards(req.URL) {
@@ -365,6 +378,8 @@ type linkError struct {
 	written  bool // a part of the request may have been written
 	received bool // a part of the answer had come
 	err      error
+
+	unaffordable error // why it wasn't repeated although it died idle: a *BudgetError; else nil
 }
 
 func newLinkError(ctx context.Context, t *trip, err error) *linkError {

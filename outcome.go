@@ -55,6 +55,10 @@ type outcome struct {
 	// repeated (rule C2).
 	mayHaveRun bool
 
+	// unaffordable is why a request wasn't repeated that died with a kept connection, which
+	// is nobody's fault: a *BudgetError; nil else.
+	unaffordable error
+
 	// partial says that the caller has read of an answer that broke off, and doesn't want
 	// it to begin anew (rule C5).
 	partial bool
@@ -139,7 +143,9 @@ func judgeLink(f *linkError, httpProxy bool) outcome {
 	if f.timedOut {
 		return judgeTimeout(f.phase)
 	}
-	return failed(VerdictConnFail, reportConn, linkText(f))
+	out := failed(VerdictConnFail, reportConn, linkText(f))
+	out.unaffordable = f.unaffordable
+	return out
 }
 
 func judgeDial(e *proxydial.Error, httpProxy bool) outcome {

@@ -33,11 +33,12 @@ type proxyCheck struct {
 }
 
 // isDead checks a proxy. A proxy found dead is cooling when this returns, and the
-// failed connections through it no longer stand. The error is the caller's end.
+// failed connections through it no longer stand. The error is the caller's end, or that
+// its budget has no request left to find out by.
 func (c *proxyChecks) isDead(ctx context.Context, p *proxy) (bool, error) {
-	check := c.join(p)
-	if check == nil {
-		return false, ErrClosed
+	check, err := c.join(p, budgetOf(ctx))
+	if err != nil {
+		return false, err
 	}
 	patience, stop := halfOfWhatIsLeft(ctx)
 	defer stop()
@@ -51,22 +52,25 @@ func (c *proxyChecks) isDead(ctx context.Context, p *proxy) (bool, error) {
 	}
 }
 
-// join starts a check, or gives the one that is running; nil once the pool is closed.
-func (c *proxyChecks) join(p *proxy) *proxyCheck {
+// join starts a check, for which the budget pays, or gives the one that is running.
+func (c *proxyChecks) join(p *proxy, payer *budget) (*proxyCheck, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if check := c.running[p]; check != nil {
-		return check
+		return check, nil
+	}
+	if err := payer.spend(); err != nil {
+		return nil, err
 	}
 	check := &proxyCheck{done: make(chan struct{})}
 	if !c.pool.start(func() { c.run(p, check) }) {
-		return nil
+		return nil, ErrClosed
 	}
 	if c.running == nil {
 		c.running = map[*proxy]*proxyCheck{}
 	}
 	c.running[p] = check
-	return check
+	return check, nil
 }
 
 func (c *proxyChecks) run(p *proxy, check *proxyCheck) {

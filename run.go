@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // RunOption changes what [Chain.Run] does.
@@ -82,17 +83,33 @@ func (*runRequest) piece() logPieceNeeds  { return logPieceNeeds{} }
 // send calls the function; once more where a kept connection turned out to be dead,
 // with nothing received on it, which is nobody's failure (rule A5.3).
 func (r *runRequest) send(ctx context.Context, to target) outcome {
-	out, last := r.call(ctx, to)
+	fare := &fare{budget: budgetOf(ctx)}
+	out, last := r.call(ctx, to, fare)
 	if out.verdict == VerdictConnFail && last.failed != nil && last.failed.diedIdle() && ctx.Err() == nil &&
 		!out.mayHaveRun && !out.partial {
 		to.proxy.links.dropIdle()
-		out, _ = r.call(ctx, to)
+		out, _ = r.call(ctx, to, fare)
 	}
 	return out
 }
 
-func (r *runRequest) call(ctx context.Context, to target) (outcome, exchange) {
-	watch := &watchedTransport{ctx: ctx, proxy: to.proxy, base: to.endpoint.target, limit: r.pool.maxResponseBytes, once: r.once}
+// fare pays for the requests of an attempt. The first is paid for with the attempt.
+type fare struct {
+	budget *budget
+	first  atomic.Bool
+}
+
+func (f *fare) pay() error {
+	if f.first.CompareAndSwap(false, true) {
+		return nil
+	}
+	return f.budget.spend()
+}
+
+func (r *runRequest) call(ctx context.Context, to target, fare *fare) (outcome, exchange) {
+	watch := &watchedTransport{
+		ctx: ctx, proxy: to.proxy, base: to.endpoint.target, limit: r.pool.maxResponseBytes, once: r.once, fare: fare,
+	}
 	defer watch.retire()
 	err := r.fn(ctx, to.endpoint.url, &http.Client{
 		Transport:     watch,
@@ -115,7 +132,10 @@ func (r *runRequest) judge(ctx context.Context, to target, last exchange, err er
 	call := callRequest{pool: r.pool}
 	var rpcErr *RPCError
 	var httpErr *HTTPError
+	var over *BudgetError
 	switch {
+	case errors.As(err, &over):
+		return outcome{judgement: judgement{verdict: VerdictCaller}, err: err, detail: "its budget has run out"}
 	case errors.As(err, &rpcErr):
 		out := call.judgeError(to, &RPCError{Code: rpcErr.Code, Message: rpcErr.Message, Data: rpcErr.Data})
 		out.err = err
@@ -195,6 +215,7 @@ type watchedTransport struct {
 	base  *url.URL // the RPC's
 	limit int64
 	once  bool // the function has effects
+	fare  *fare
 
 	mu      sync.Mutex // protects what follows
 	retired bool
@@ -226,7 +247,11 @@ func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	t.mu.Lock()
 	retired := t.retired
 	t.mu.Unlock()
-	if err := t.refuse(req, retired); err != nil {
+	err := t.refuse(req, retired)
+	if err == nil {
+		err = t.fare.pay()
+	}
+	if err != nil {
 		if req.Body != nil {
 			_ = req.Body.Close()
 		}

@@ -178,7 +178,7 @@ func TestFailedQuestionIsNoSend(t *testing.T) {
 		var refusal *rpcpool.RPCError
 		require.ErrorAs(t, err, &refusal)
 		var unknown *rpcpool.TxOutcomeUnknownError
-		require.False(t, errors.As(err, &unknown), "%v", err)
+		require.NotErrorAs(t, err, &unknown)
 	})
 }
 

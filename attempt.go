@@ -1,0 +1,97 @@
+package rpcpool
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// This file has one attempt: a request to one RPC through one proxy.
+
+// firstProxy gives the proxy to begin with at an RPC: the current one, or another where the
+// other leg of a hedged read, or a hurried attempt before, goes through that.
+func (k *call) firstProxy() *proxy {
+	now, not := time.Now(), k.shunned
+	if not == nil && k.leg != nil && k.leg.avoid != nil {
+		not = k.leg.avoid.p
+	}
+	if not != nil {
+		if other := k.pool.proxies.besides(not, now); other != nil {
+			return other
+		}
+	}
+	return k.pool.proxies.current(now)
+}
+
+// attempt sends a request once: the call's own, or a question to the RPC. Where the
+// caller or the pool ended it, k.err says so and the outcome is nobody's. deaths is the
+// proxy's count at its start.
+func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
+	e, p := v.e, v.proxy
+	deaths = p.deaths.Load()
+	if k.err = k.ended(); k.err != nil {
+		return outcome{}, deaths
+	}
+	if !k.takeLeave() {
+		return outcome{}, deaths
+	}
+	defer k.giveBack()
+	start := time.Now()
+	given := k.allot(start)
+	ctx, cancel := context.WithTimeout(k.ctx, given)
+	defer cancel()
+	if k.leg != nil {
+		k.leg.at.Store(&hedgePlace{e, p})
+	}
+	e.meter.begin()
+	p.meter.begin()
+	defer func() {
+		took := time.Since(start)
+		e.meter.end(&out, took)
+		p.meter.end(&out, took)
+	}()
+	out = req.send(ctx, target{chain: k.key, endpoint: e, proxy: p})
+	if out.verdict != VerdictOK && out.verdict != VerdictCaller {
+		if req == k.req {
+			k.arrived = k.arrived || out.arrived && out.ranPerhaps(true)
+		}
+		if k.err = k.ended(); k.err != nil {
+			k.leftOpen(v, &out, time.Since(start))
+			return outcome{}, deaths
+		}
+		if out.unaffordable != nil {
+			k.err = k.unaffordable(out.unaffordable)
+			return outcome{}, deaths
+		}
+		out.early = k.endedEarly(&out, given, time.Since(start))
+	}
+	if k.careful {
+		out = k.inspect(v, req, out, start)
+	}
+	v.took = time.Since(start)
+	k.note(e, p, req.method(), out, v.took)
+	return out, deaths
+}
+
+// note keeps a failed attempt for the errors, and logs every one.
+func (k *call) note(e *endpoint, p *proxy, method string, out outcome, took time.Duration) {
+	a := Attempt{RPC: e.label, Proxy: p.label, Verdict: out.verdict, Detail: out.detail, Duration: took}
+	if out.verdict != VerdictOK && out.verdict != VerdictCaller {
+		k.attempts = append(k.attempts, a)
+		if k.tried == nil {
+			k.tried = map[string]bool{}
+		}
+		k.tried[e.url] = true
+	}
+	if !k.pool.log.Enabled(k.ctx, slog.LevelDebug) {
+		return
+	}
+	k.pool.log.LogAttrs(k.ctx, slog.LevelDebug, "rpcpool: attempt",
+		slog.String("chain", k.chain.ref),
+		slog.String("method", method),
+		slog.String("rpc", a.RPC),
+		slog.String("proxy", a.Proxy),
+		slog.String("verdict", string(a.Verdict)),
+		slog.String("detail", a.Detail),
+		slog.Duration("duration", took))
+}

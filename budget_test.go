@@ -1,0 +1,268 @@
+package rpcpool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bomzrpc/rpcpool"
+	"github.com/bomzrpc/rpcpool/rpcpooltest"
+)
+
+// Rule C6: ten workers over three RPCs that fail, two rounds each, under a budget of
+// twenty: twenty requests and no more, and the error says what ran out.
+func TestBudgetOfAttempts(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		var nodes []*rpcpooltest.Node
+		for i := range 3 {
+			nodes = append(nodes, w.Node(fmt.Sprint("r", i), rpcpooltest.Error(-32601, "the method m does not exist").Delay(time.Second)))
+		}
+		w.List("1", nodes...)
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.Mode = rpcpool.RoundRobin }).Chain("1")
+		ctx := rpcpool.WithBudget(t.Context(), rpcpool.Budget{Attempts: 20})
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		over := 0
+		for i := range 10 {
+			wg.Go(func() {
+				_, err := chain.Call(ctx, fmt.Sprint("m", i)) // a method each, so that no mark spares a request
+				mu.Lock()
+				defer mu.Unlock()
+				if spent, ok := errors.AsType[*rpcpool.BudgetError](err); ok {
+					over++
+					assert.Equal(t, "attempts", spent.Ran)
+					assert.Equal(t, "20", spent.Limit)
+				} else {
+					assert.Error(t, err)
+				}
+			})
+		}
+		wg.Wait()
+		require.Len(t, w.Requests(), 20)
+		require.NotZero(t, over)
+		_, err := chain.Call(ctx, "m0")
+		require.Error(t, err)
+		require.Len(t, w.Requests(), 20)
+	})
+}
+
+// Rule C6: requests in flight and time are shared as well, and budgets within budgets both
+// hold.
+func TestBudgetOfPlacesAndTime(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1", rpcpooltest.Result("0x1").Delay(time.Second)))
+		chain := open(t, w).Chain("1")
+		outer := rpcpool.WithBudget(t.Context(), rpcpool.Budget{InFlight: 2})
+		ctx := rpcpool.WithBudget(outer, rpcpool.Budget{Time: 3500 * time.Millisecond, Attempts: 100})
+		start := time.Now()
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		ok := 0
+		for range 10 {
+			wg.Go(func() {
+				_, err := chain.Call(ctx, "eth_blockNumber")
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					ok++
+					return
+				}
+				var spent *rpcpool.BudgetError
+				if assert.ErrorAs(t, err, &spent) {
+					assert.Equal(t, "time", spent.Ran)
+					assert.ErrorIs(t, err, context.DeadlineExceeded)
+				}
+			})
+		}
+		wg.Wait()
+		require.Equal(t, 6, ok, "two at a time, three seconds")
+		require.Equal(t, 3500*time.Millisecond, time.Since(start))
+		require.False(t, chain.Stats()[0].Cooling)
+	})
+}
+
+// Rule C6: Config.MaxRequests bounds the requests of a whole pool.
+func TestMaxRequests(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1", rpcpooltest.Result("0x1").Delay(time.Second)))
+		w.List("2", w.Node("r2", rpcpooltest.Result("0x1").Delay(time.Second)))
+		pool := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxRequests = 3 })
+		start := time.Now()
+		var wg sync.WaitGroup
+		for i := range 12 {
+			wg.Go(func() {
+				_, err := pool.Chain([]string{"1", "2"}[i%2]).Call(t.Context(), "eth_blockNumber")
+				assert.NoError(t, err)
+			})
+		}
+		wg.Wait()
+		require.Equal(t, 4*time.Second, time.Since(start))
+	})
+}
+
+// Rule C6: what waits for its share of a budget keeps no place that all are waiting for.
+func TestBudgetComesBeforeThePool(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1", rpcpooltest.Result("0x1").Delay(10*time.Second)))
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxRequests = 4 }).Chain("1")
+		ctx := rpcpool.WithBudget(t.Context(), rpcpool.Budget{InFlight: 1})
+		var queued sync.WaitGroup
+		for range 5 {
+			queued.Go(func() {
+				_, err := chain.Call(ctx, "eth_slow")
+				assert.NoError(t, err)
+			})
+		}
+		time.Sleep(time.Second)
+		start := time.Now()
+		_, err := chain.Call(t.Context(), "eth_blockNumber")
+		require.NoError(t, err)
+		require.Equal(t, 10*time.Second, time.Since(start), "it had a place at once")
+		queued.Wait()
+	})
+}
+
+// Rule C6: only requests that are made are counted: not those that an outer budget has no
+// share for, or whose caller left while it waited for a place.
+func TestBudgetCountsWhatIsMade(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1", rpcpooltest.Result("0x1").Delay(time.Second)))
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxRequests = 1 }).Chain("1")
+		outer := rpcpool.WithBudget(t.Context(), rpcpool.Budget{Attempts: 3})
+		inner := rpcpool.WithBudget(outer, rpcpool.Budget{Attempts: 1})
+		var other sync.WaitGroup
+		other.Go(func() {
+			_, err := chain.Call(t.Context(), "eth_slow")
+			assert.NoError(t, err)
+		})
+		synctest.Wait()
+		left, leave := context.WithTimeout(inner, time.Second/2)
+		defer leave()
+		_, err := chain.Call(left, "eth_blockNumber")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		other.Wait()
+		for _, c := range []struct {
+			ctx context.Context
+			ok  bool
+		}{{inner, true}, {inner, false}, {outer, true}, {outer, true}, {outer, false}} {
+			_, err := chain.Call(c.ctx, "eth_blockNumber")
+			var spent *rpcpool.BudgetError
+			require.Equal(t, !c.ok, errors.As(err, &spent), "%v", err)
+		}
+		require.Len(t, w.Requests(), 4, "one of them the other caller's")
+	})
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1"))
+		chain := open(t, w).Chain("1")
+		outer := rpcpool.WithBudget(t.Context(), rpcpool.Budget{Attempts: 1})
+		inner := rpcpool.WithBudget(outer, rpcpool.Budget{Attempts: 2})
+		_, err := chain.Call(outer, "eth_blockNumber")
+		require.NoError(t, err)
+		for range 5 {
+			_, err = chain.Call(inner, "eth_blockNumber")
+			var spent *rpcpool.BudgetError
+			require.ErrorAs(t, err, &spent)
+			require.Equal(t, "1", spent.Limit, "it is the outer one that has run out")
+		}
+	})
+}
+
+// Rules A5.3, C6: a kept connection that died is nobody's fault, also where the budget has
+// no request left to repeat it by.
+func TestSpentBudgetBlamesNobody(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1", rpcpooltest.Result("0x1").Times(1), rpcpooltest.Close().Times(1), rpcpooltest.Result("0x1")), w.Node("r2"))
+		chain := open(t, w).Chain("1")
+		ctx := rpcpool.WithBudget(t.Context(), rpcpool.Budget{Attempts: 2})
+		_, err := chain.Call(ctx, "eth_blockNumber")
+		require.NoError(t, err)
+		_, err = chain.Call(ctx, "eth_blockNumber")
+		var spent *rpcpool.BudgetError
+		require.ErrorAs(t, err, &spent)
+		require.Len(t, w.Requests(), 2)
+		require.False(t, chain.Stats()[0].Cooling)
+		require.Zero(t, chain.Stats()[0].Ejections)
+		_, err = chain.Call(t.Context(), "eth_blockNumber")
+		require.NoError(t, err)
+	})
+}
+
+// Rule C6: every request of a function given to Run counts.
+func TestBudgetOfAFunction(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1"), w.Node("r2"))
+		chain, made := open(t, w).Chain("1"), 0
+		ctx := rpcpool.WithBudget(t.Context(), rpcpool.Budget{Attempts: 3})
+		err := chain.Run(ctx, func(ctx context.Context, url string, client *http.Client) error {
+			for range 5 {
+				if err := postOnce(ctx, url, client); err != nil {
+					return err
+				}
+				made++
+			}
+			return nil
+		})
+		var spent *rpcpool.BudgetError
+		require.ErrorAs(t, err, &spent)
+		require.Equal(t, 3, made)
+		require.Len(t, w.Requests(), 3)
+		require.False(t, chain.Stats()[0].Cooling)
+	})
+}
+
+// Rule C6: a batch whose elements have to wait for places comes to its end, and they wait
+// for nothing else: not for each other's lanes, nor to travel with those that wait.
+func TestBoundedBatches(t *testing.T) {
+	for name, bound := range map[string]func(context.Context, *rpcpool.Config) context.Context{
+		"the pool's": func(ctx context.Context, cfg *rpcpool.Config) context.Context {
+			cfg.MaxRequests = 4
+			return ctx
+		},
+		"a budget's": func(ctx context.Context, _ *rpcpool.Config) context.Context {
+			return rpcpool.WithBudget(ctx, rpcpool.Budget{InFlight: 4})
+		},
+	} {
+		for _, batches := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, an RPC that takes batches: %v", name, batches), func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+					w.Proxy("p1")
+					w.List("1", w.Node("r1", rpcpooltest.Handle(func(q rpcpooltest.Request) rpcpooltest.Reply {
+						if !batches && inBatch(q) {
+							return rpcpooltest.Status(400).Text("no batches")
+						}
+						return giveBack(q).Delay(10 * time.Millisecond)
+					})))
+					ctx := within(t, time.Hour)
+					pool := open(t, w, func(cfg *rpcpool.Config) { ctx = bound(ctx, cfg) })
+					batch := elems(600)
+					start := time.Now()
+					require.NoError(t, pool.Chain("1").BatchCallContext(ctx, batch))
+					requireEchoed(t, batch)
+					// Four at a time, 10 ms each, and a few that scout for the others. Of four whose
+					// places come free one after another not all travel together.
+					longest := 600/4*10*time.Millisecond + 100*time.Millisecond
+					if batches {
+						longest *= 2
+					}
+					require.LessOrEqual(t, time.Since(start), longest)
+				})
+			})
+		}
+	}
+}
