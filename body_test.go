@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func TestReadAnswer(t *testing.T) {
 		}
 	}
 	broken := errors.New("broken")
-	_, _, err := readBodyOf([]byte("abc"), true, nil, 10, func(r io.Reader) io.Reader { return io.MultiReader(r, iotest.ErrReader(broken)) })
+	_, _, err := readBodyOf([]byte("abc"), true, new(sizeHint), 10, func(r io.Reader) io.Reader { return io.MultiReader(r, iotest.ErrReader(broken)) })
 	require.ErrorIs(t, err, broken)
 }
 
@@ -70,7 +71,36 @@ func TestLargeAnswersAreHeldOnce(t *testing.T) {
 		require.Less(t, bytesPerRead, int64(len(data))*11/10, "known length: %v", known)
 	}
 	res := &http.Response{Body: io.NopCloser(strings.NewReader("little")), ContentLength: 1 << 28}
-	body, _, err := readAnswer(res, nil, 1<<30)
+	body, _, err := readAnswer(res, new(sizeHint), 1<<30)
 	require.NoError(t, err)
 	require.LessOrEqual(t, cap(body), trustBody)
+}
+
+// Whoever keeps a result keeps its buffer: an RPC whose last answer was large has small
+// ones read into small buffers, and one that is much less than was expected is copied.
+func TestBuffersFitTheirAnswers(t *testing.T) {
+	whole := func(r io.Reader) io.Reader { return r }
+	for _, size := range []int{1, 100, smallBody, 10_000, trustBody, trustBody + 1, 3 * trustBody} {
+		for _, known := range []bool{true, false} {
+			var hint sizeHint
+			hint.note(50 * trustBody)
+			body, more, err := readBodyOf(bytes.Repeat([]byte("x"), size), known, &hint, 1<<30, whole)
+			require.NoError(t, err)
+			require.False(t, more)
+			require.Len(t, body, size)
+			require.LessOrEqual(t, cap(body), max(smallBody, 4*size), "%d %v", size, known)
+		}
+	}
+}
+
+// The limit may be as large as there are numbers, whatever an RPC says that it sends.
+func TestAnswerWithoutALimit(t *testing.T) {
+	data := bytes.Repeat([]byte("x"), 3*trustBody)
+	for _, said := range []int64{-1, 0, 1 << 62, math.MaxInt64} {
+		res := &http.Response{Body: io.NopCloser(bytes.NewReader(data)), ContentLength: said}
+		body, more, err := readAnswer(res, new(sizeHint), math.MaxInt64)
+		require.NoError(t, err)
+		require.False(t, more)
+		require.True(t, bytes.Equal(data, body))
+	}
 }

@@ -229,15 +229,7 @@ func TestBudgetOfAFunction(t *testing.T) {
 // Rule C6: a batch whose elements have to wait for places comes to its end, and they wait
 // for nothing else: not for each other's lanes, nor to travel with those that wait.
 func TestBoundedBatches(t *testing.T) {
-	for name, bound := range map[string]func(context.Context, *rpcpool.Config) context.Context{
-		"the pool's": func(ctx context.Context, cfg *rpcpool.Config) context.Context {
-			cfg.MaxRequests = 4
-			return ctx
-		},
-		"a budget's": func(ctx context.Context, _ *rpcpool.Config) context.Context {
-			return rpcpool.WithBudget(ctx, rpcpool.Budget{InFlight: 4})
-		},
-	} {
+	for name, bound := range map[string]struct{ pool, budget int }{"the pool's": {pool: 4}, "a budget's": {budget: 4}} {
 		for _, batches := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, an RPC that takes batches: %v", name, batches), func(t *testing.T) {
 				inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
@@ -248,8 +240,8 @@ func TestBoundedBatches(t *testing.T) {
 						}
 						return giveBack(q).Delay(10 * time.Millisecond)
 					})))
-					ctx := within(t, time.Hour)
-					pool := open(t, w, func(cfg *rpcpool.Config) { ctx = bound(ctx, cfg) })
+					ctx := rpcpool.WithBudget(within(t, time.Hour), rpcpool.Budget{InFlight: bound.budget})
+					pool := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxRequests = bound.pool })
 					batch := elems(600)
 					start := time.Now()
 					require.NoError(t, pool.Chain("1").BatchCallContext(ctx, batch))

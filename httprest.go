@@ -170,7 +170,7 @@ func (r *restRequest) send(ctx context.Context, to target) outcome {
 		return r.mayHaveRun(out, linkFailed.written)
 	}
 	defer res.Body.Close()
-	body, more, err := readAnswer(res, nil, r.pool.maxResponseBytes)
+	body, more, err := readAnswer(res, &to.endpoint.size, r.pool.maxResponseBytes)
 	if res.StatusCode >= 300 {
 		if out, own := judgeProxyStatus(to.proxy, to.endpoint.target.Scheme, res, body); own {
 			return r.mayHaveRun(out, true)
