@@ -78,12 +78,12 @@ func readInto(body []byte, r io.Reader, expected, limit int64) (whole []byte, mo
 // grow makes room: for all that is expected once enough has come, else for as much again.
 func grow(body []byte, expected int64) []byte {
 	has := int64(len(body))
+	more := max(has, smallBody)
 	switch {
 	case has >= trustBody && has <= expected:
-		more := min(expected-has+1, trustFactor*has)
-		return append(make([]byte, 0, has+more), body...)
+		more = min(expected-has+1, trustFactor*has)
 	case has >= smallBody && has < trustBody && expected > 0: // it will be much, so in fewer steps
-		return slices.Grow(body, int(min(3*has, trustBody-has)))
+		more = min(3*has, trustBody-has)
 	}
-	return slices.Grow(body, int(max(has, smallBody)))
+	return append(make([]byte, 0, has+more), body...)
 }
