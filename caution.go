@@ -146,14 +146,12 @@ func (c *chainState) listed() []*endpoint {
 }
 
 func (c *chainState) sampleOne(e *endpoint) {
-	if !c.pool.begin() {
+	k, err := c.start(c.pool.working, newEncodedRequest(c.pool, methodBlockNumber, []byte(noParams)))
+	if err != nil {
 		return
 	}
-	defer c.pool.done()
-	k := c.newCall(c.pool.working, newEncodedRequest(c.pool, methodBlockNumber, []byte(noParams)))
-	k.beCareful()
+	defer k.abandon()
 	defer k.settle()
-	if k.prepare(1) != finished {
-		_ = k.visit(&visit{e: e, onlyHead: true, always: true})
-	}
+	_ = k.prepare(1)
+	_ = k.visit(&visit{e: e, onlyHead: true, always: true})
 }

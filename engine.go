@@ -147,7 +147,7 @@ func (k *call) finish() (json.RawMessage, error) {
 	return k.result, k.err
 }
 
-// abandon ends a call that was started and can't be carried out.
+// abandon ends a call that was started and isn't carried out.
 func (k *call) abandon() {
 	if k.cancel != nil {
 		k.cancel()

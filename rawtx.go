@@ -143,11 +143,8 @@ func rlpSplit(data []byte) (content, rest []byte, ok bool) {
 	case b >= 0xc0 && b < 0xf8:
 		size = uint64(b - 0xc0)
 	default:
-		n := int(b-0xb7) & 0x3f
-		if b >= 0xf8 {
-			n = int(b - 0xf7)
-		}
-		if n > 8 || len(data) < 1+n {
+		n := int(b&0x3f) - 0x37 // bytes of the size, 8 at most
+		if len(data) < 1+n {
 			return nil, nil, false
 		}
 		for _, digit := range data[1 : 1+n] {

@@ -97,13 +97,14 @@ func (c *chainState) stats(now time.Time) []RPCStats {
 		all[i].Current = i == c.cursor
 		highest = max(highest, all[i].Head)
 	}
+	if c.policy != nil {
+		c.heads.describe(c.ring, all, now)
+		return all
+	}
 	for i := range all {
 		if all[i].Head > 0 {
 			all[i].Lag = highest - all[i].Head
 		}
-	}
-	if c.policy != nil {
-		c.heads.describe(c.ring, all, now)
 	}
 	return all
 }

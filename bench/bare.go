@@ -109,9 +109,13 @@ type bareRing struct {
 
 func (r *bareRing) call(ctx context.Context, method string, params ...any) (json.RawMessage, error) {
 	var errs []error
-	for _, held := range []bool{false, true} { // at last also those that failed lately
+	held := make([]bool, len(r.urls)) // those that failed lately are asked last
+	for i := range held {
+		held[i] = r.lately(i)
+	}
+	for _, last := range []bool{false, true} {
 		for i, url := range r.urls {
-			if r.lately(i) != held {
+			if held[i] != last {
 				continue
 			}
 			result, err := r.attemptAt(ctx, url, method, params)

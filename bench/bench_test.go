@@ -25,6 +25,7 @@ func startTestServers(t *testing.T) (addrs, *control) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		c.close()
 		quit.Close()
 		if err := <-ended; err != nil {
 			t.Error(err)

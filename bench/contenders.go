@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -72,17 +73,7 @@ var rings = []contender{
 
 // leave gives the contenders but those of some names.
 func leave(all []contender, out ...string) []contender {
-	var left []contender
-	for _, c := range all {
-		skip := false
-		for _, name := range out {
-			skip = skip || c.name == name
-		}
-		if !skip {
-			left = append(left, c)
-		}
-	}
-	return left
+	return slices.DeleteFunc(slices.Clone(all), func(c contender) bool { return slices.Contains(out, c.name) })
 }
 
 // manyIdle is more connections than any workload has at once: a pool that closes

@@ -46,6 +46,8 @@ func dialControl(ctx context.Context, addr string) (*control, error) {
 	return &control{conn: conn, reader: json.NewDecoder(conn), writer: json.NewEncoder(conn)}, nil
 }
 
+func (c *control) close() { _ = c.conn.Close() }
+
 func (c *control) do(cmd command) (counters, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

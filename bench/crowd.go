@@ -26,20 +26,16 @@ const unbounded = nameOurs + ", no bound"
 // time in a fresh process.
 func crowd(ctx context.Context, b *bench) ([]table, error) {
 	callers := pick(b, 10_000, 2_000)
-	rows := make([]string, 0, len(rings)+1)
-	for _, c := range rings {
-		rows = append(rows, c.name)
-	}
-	rows = append(rows, unbounded)
+	all := append(slices.Clip(rings), contender{name: unbounded})
 	r := results{}
 	for range pick(b, 7, 1) {
-		for _, c := range shuffled(append(slices.Clip(rings), contender{name: unbounded})) {
+		for _, c := range shuffled(all) {
 			if err := crowdPass(ctx, b, c.name, callers, r); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return []table{crowdTable(rows, callers, crowdStep(b), r)}, b.control.set()
+	return []table{crowdTable(all, callers, crowdStep(b), r)}, b.control.set()
 }
 
 func crowdPass(ctx context.Context, b *bench, name string, callers int, r results) error {
@@ -133,7 +129,7 @@ func watchGoroutines() (most func() float64) {
 	}
 }
 
-func crowdTable(rows []string, callers int, step time.Duration, r results) table {
+func crowdTable(rows []contender, callers int, step time.Duration, r results) table {
 	t := table{
 		section: "A crowd",
 		title:   fmt.Sprintf("%s callers × %d calls while all endpoints go through ok, 500, ok, 429, ok, refused", number(float64(callers), 0), crowdCalls),
@@ -142,7 +138,8 @@ func crowdTable(rows []string, callers int, step time.Duration, r results) table
 		},
 		head: []string{"client", "ok %", "wall, ms", "wall × loop", "p50, ms", "p99, ms", "p99 × loop", "requests/call", "dials", "memory, MB", "goroutines"},
 	}
-	for _, name := range rows {
+	for _, row := range rows {
+		name := row.name
 		of := r[name]
 		t.row(name, of["ok"].single(1), of["wall"].cell(0), r.ratio(name, nameLoop, "wall").single(2), of["p50"].single(0), of["p99"].cell(0),
 			r.ratio(name, nameLoop, "p99").single(2), of["requests"].single(2), of["dials"].single(0), of["memory"].single(0), of["goroutines"].single(0))

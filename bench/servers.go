@@ -222,10 +222,14 @@ func startServers(ctx context.Context) (*serverProcess, error) {
 	if err := child.Start(); err != nil {
 		return nil, err
 	}
-	p := &serverProcess{stop: func() {
+	p := &serverProcess{}
+	p.stop = func() {
+		if p.control != nil {
+			p.control.close()
+		}
 		_ = input.Close()
 		_ = child.Wait()
-	}}
+	}
 	if err = json.NewDecoder(output).Decode(&p.addrs); err == nil {
 		p.control, err = dialControl(ctx, p.addrs.Control)
 	}

@@ -72,27 +72,11 @@ func (c *cursor) value() json.RawMessage {
 // has found.
 func (c *cursor) member() (name []byte, value json.RawMessage) {
 	start := c.at
-	end := c.skipName()
-	if end == malformed {
+	end, at := skipName(c.data, start)
+	if c.at = at; at == malformed {
 		return nil, nil
 	}
 	return unescaped(c.data[start:end]), c.value()
-}
-
-// skipName goes on to a member's value and gives where the name ends.
-func (c *cursor) skipName() (end int) {
-	if c.at >= len(c.data) || c.data[c.at] != '"' {
-		c.at = malformed
-		return malformed
-	}
-	if end = skipString(c.data, c.at+1); end == malformed {
-		c.at = malformed
-		return malformed
-	}
-	if c.at = skipColon(c.data, end); c.at == malformed {
-		return malformed
-	}
-	return end
 }
 
 // unescaped gives what a string stands for. Nearly every name is written as it is.

@@ -50,9 +50,9 @@ func skipValue(data []byte, at, depth int) int {
 	case '"':
 		return skipString(data, at+1)
 	case '{':
-		return skipObject(data, at+1, depth+1)
+		return skipItems(data, at+1, depth+1, '}')
 	case '[':
-		return skipArray(data, at+1, depth+1)
+		return skipItems(data, at+1, depth+1, ']')
 	case 't':
 		return skipWord(data, at, "true")
 	case 'f':
@@ -71,17 +71,19 @@ func skipWord(data []byte, at int, word string) int {
 	return malformed
 }
 
-// skipObject walks over an object from behind its opening brace.
-func skipObject(data []byte, at, depth int) int {
+// skipItems walks over an object or an array from behind its opening brace or bracket.
+func skipItems(data []byte, at, depth int, closing byte) int {
 	if depth > maxDepth {
 		return malformed
 	}
-	if at = skipSpace(data, at); at < len(data) && data[at] == '}' {
+	if at = skipSpace(data, at); at < len(data) && data[at] == closing {
 		return at + 1
 	}
 	for {
-		if at = skipName(data, at); at == malformed {
-			return malformed
+		if closing == '}' {
+			if _, at = skipName(data, at); at == malformed {
+				return malformed
+			}
 		}
 		if at = skipValue(data, at, depth); at == malformed {
 			return malformed
@@ -92,7 +94,7 @@ func skipObject(data []byte, at, depth int) int {
 		switch data[at] {
 		case ',':
 			at = skipSpace(data, at+1)
-		case '}':
+		case closing:
 			return at + 1
 		default:
 			return malformed
@@ -100,49 +102,19 @@ func skipObject(data []byte, at, depth int) int {
 	}
 }
 
-// skipName walks over a member's name and the colon, up to its value.
-func skipName(data []byte, at int) int {
+// skipName walks over a member's name and the colon. It gives where the name ends, and
+// where the value begins.
+func skipName(data []byte, at int) (end, value int) {
 	if at >= len(data) || data[at] != '"' {
-		return malformed
+		return malformed, malformed
 	}
-	if at = skipString(data, at+1); at == malformed {
-		return malformed
+	if end = skipString(data, at+1); end == malformed {
+		return malformed, malformed
 	}
-	return skipColon(data, at)
-}
-
-// skipColon walks from behind a member's name to its value.
-func skipColon(data []byte, at int) int {
-	if at = skipSpace(data, at); at >= len(data) || data[at] != ':' {
-		return malformed
+	if value = skipSpace(data, end); value >= len(data) || data[value] != ':' {
+		return malformed, malformed
 	}
-	return skipSpace(data, at+1)
-}
-
-// skipArray walks over an array from behind its opening bracket.
-func skipArray(data []byte, at, depth int) int {
-	if depth > maxDepth {
-		return malformed
-	}
-	if at = skipSpace(data, at); at < len(data) && data[at] == ']' {
-		return at + 1
-	}
-	for {
-		if at = skipValue(data, at, depth); at == malformed {
-			return malformed
-		}
-		if at = skipSpace(data, at); at >= len(data) {
-			return malformed
-		}
-		switch data[at] {
-		case ',':
-			at = skipSpace(data, at+1)
-		case ']':
-			return at + 1
-		default:
-			return malformed
-		}
-	}
+	return end, skipSpace(data, value+1)
 }
 
 // skipString walks over a string from behind its opening quote, eight bytes at a time:
