@@ -91,14 +91,17 @@ func (k *call) passOver(e *endpoint, req request, out outcome) step {
 	switch out.verdict {
 	case VerdictUnsupported:
 		if method := req.method(); method != "" { // in Run there is no telling which method it was
-			k.chain.mark(func(now time.Time) { e.markUnsupported(method, now) })
+			k.chain.markUnsupported(e, method)
 			if req == k.req {
 				return next
 			}
 		}
 	case VerdictNoState:
 		if out.pruned {
-			k.chain.mark(func(now time.Time) { e.markPruned(k.want.read, now) })
+			k.chain.mark(func(now time.Time) {
+				e.markPruned(k.want.read, now)
+				k.chain.markUnfit(e)
+			})
 		}
 	case VerdictRange:
 		k.rangeRefusals++
@@ -126,6 +129,14 @@ func (c *chainState) mark(change func(now time.Time)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change(time.Now())
+}
+
+// markUnsupported has an RPC passed over for a method for a while.
+func (c *chainState) markUnsupported(e *endpoint, method string) {
+	c.mark(func(now time.Time) {
+		e.markUnsupported(method, now)
+		c.markUnfit(e)
+	})
 }
 
 // otherProxy gives the proxy to ask an RPC through that blocked p's address; nil

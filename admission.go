@@ -84,7 +84,7 @@ func (k *call) admission(v *visit, now time.Time) admission {
 	switch {
 	case e.expelled || e.pos < 0:
 		return v.leave(leaveBy(next))
-	case e.away(now):
+	case k.line.leftAlone(e, now):
 		return v.leave(leaveBy(next)) // another call found it out meanwhile
 	case v.probe == nil && e.probe != nil:
 		if e.probe.trial {
@@ -167,13 +167,13 @@ func (k *call) asksFirst(v *visit, now time.Time) string {
 	switch {
 	case !k.demand.on:
 	case v.asked > 0:
-		if v.asked == 1 && !e.heads.steady && k.wantsSteady(v) {
+		if v.asked == 1 && !e.heads.steady() && k.wantsSteady(v) {
 			return methodBlockNumber // a load balancer has two answers
 		}
 	case v.trial && e.heads.recent(now, heads.sampleAge()) && heads.lag(e.heads.seen) > k.policy.MaxLag && !k.demand.insists:
 		// It was asked a moment ago, and isn't there yet.
 	case v.trial, v.onlyHead && (v.always || !e.heads.recent(now, heads.sampleAge())),
-		heads.needsSample(e, &k.demand, &k.policy, now), !e.heads.steady && k.wantsSteady(v):
+		heads.needsSample(e, &k.demand, &k.policy, now), !e.heads.steady() && k.wantsSteady(v):
 		return methodBlockNumber
 	}
 	return ""

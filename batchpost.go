@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/bomzrpc/rpcpool/internal/jsonrpc"
 )
@@ -72,7 +71,7 @@ func (b *batchRun) scout(g *batchGroup) []batchAnswer {
 		return g.all(out)
 	}
 	if b.ctx.Err() == nil {
-		b.chain.markNoBatches(g.to.endpoint)
+		b.chain.markUnsupported(g.to.endpoint, batches)
 	}
 	answers := make([]batchAnswer, len(g.members))
 	answers[0].out = out
@@ -87,9 +86,17 @@ func (b *batchRun) scout(g *batchGroup) []batchAnswer {
 func (b *batchRun) post(g *batchGroup) (answers []batchAnswer, refused bool) {
 	ctx, cancel := b.within(g.allotted)
 	defer cancel()
+	given, why := g.to.endpoint.conns.enter(ctx)
+	if why != "" {
+		return g.all(notSent(why)), false
+	}
+	defer g.to.endpoint.conns.leave()
+	if given > 0 {
+		g.allotted = min(g.allotted, given)
+	}
 	body := g.body()
 	to := g.to
-	res, linkFailed := to.proxy.links.roundTrip(newPost(ctx, to.endpoint.target, body), repeatBody(body))
+	res, linkFailed := to.proxy.links.roundTrip(ctx, to.endpoint.post, body)
 	if linkFailed != nil {
 		out := judgeLink(linkFailed, to.proxy.dial.AbsoluteForm())
 		out.detail = to.endpoint.secrets.Scrub(out.detail)
@@ -189,9 +196,4 @@ func isAboutBatch(err error) bool {
 	text := strings.ToLower(rpcErr.Message)
 	return rpcErr.Code == jsonrpc.CodeNotRequest || strings.Contains(text, "batch") ||
 		rpcErr.Code == codeResponseTooLarge && strings.Contains(text, "response too large")
-}
-
-// markNoBatches has an RPC asked one by one for a while.
-func (c *chainState) markNoBatches(e *endpoint) {
-	c.mark(func(now time.Time) { e.markUnsupported(batches, now) })
 }

@@ -34,10 +34,13 @@ func (h *sizeHint) note(size int) {
 func readAnswer(res *http.Response, hint *sizeHint, limit int64) (body []byte, more bool, err error) {
 	said, expected := res.ContentLength, res.ContentLength
 	if said < 0 {
-		said, expected = 0, hint.last.Load()
+		expected = hint.last.Load()
 	}
-	// A byte more than is said lets the end be seen without growing.
-	body = make([]byte, 0, max(min(said, trustBody-1)+1, smallBody))
+	size := int64(smallBody)
+	if said >= 0 {
+		size = min(said, trustBody-1) + 1 // a byte more lets the end be seen without growing
+	}
+	body = make([]byte, 0, size)
 	body, more, err = readInto(body, res.Body, min(expected, limit), limit)
 	hint.note(len(body))
 	if cap(body) > trustBody && cap(body)/2 > len(body) {

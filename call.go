@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -35,7 +34,11 @@ type callRequest struct {
 	params []byte // JSON, an array or object
 	id     uint64
 	body   []byte
+	room   [smallRequest]byte // for the body of most
 }
+
+// smallRequest is room for a request of an address or two.
+const smallRequest = 160
 
 func newCallRequest(p *poolState, method string, params []any) (*callRequest, error) {
 	if method == "" {
@@ -50,14 +53,13 @@ func newCallRequest(p *poolState, method string, params []any) (*callRequest, er
 
 // newEncodedRequest makes a call of params that are JSON already.
 func newEncodedRequest(p *poolState, method string, encoded []byte) *callRequest {
-	id := p.ids.Add(1)
-	return &callRequest{
-		pool:   p,
-		name:   method,
-		params: encoded,
-		id:     id,
-		body:   jsonrpc.AppendRequest(nil, id, method, encoded),
+	r := &callRequest{pool: p, name: method, params: encoded, id: p.ids.Add(1)}
+	room := r.room[:0]
+	if size := jsonrpc.RequestSize(method, encoded); size > len(r.room) {
+		room = make([]byte, 0, size)
 	}
+	r.body = jsonrpc.AppendRequest(room, r.id, method, encoded)
+	return r
 }
 
 // noParams are the params of a call that has none.
@@ -93,6 +95,10 @@ var jsonHeader = http.Header{"Content-Type": {"application/json"}, "Accept": {"a
 
 // send is one attempt.
 func (r *callRequest) send(ctx context.Context, to target) outcome {
+	return to.endpoint.conns.carry(ctx, func() outcome { return r.sendNow(ctx, to) })
+}
+
+func (r *callRequest) sendNow(ctx context.Context, to target) outcome {
 	if r.pool.repeats.allow(r.name) {
 		out, written := r.exchange(ctx, to, to.proxy.links.roundTrip)
 		out.arrived = written
@@ -106,7 +112,7 @@ func (r *callRequest) send(ctx context.Context, to target) outcome {
 // exchange sends the request and judges what comes of it. written tells whether the
 // request may have reached the RPC.
 func (r *callRequest) exchange(ctx context.Context, to target, trip roundTrip) (out outcome, written bool) {
-	res, linkFailed := trip(newPost(ctx, to.endpoint.target, r.body), repeatBody(r.body))
+	res, linkFailed := trip(ctx, to.endpoint.post, r.body)
 	if linkFailed != nil {
 		out := judgeLink(linkFailed, to.proxy.dial.AbsoluteForm())
 		out.detail = to.endpoint.secrets.Scrub(out.detail)
@@ -119,15 +125,11 @@ func (r *callRequest) exchange(ctx context.Context, to target, trip roundTrip) (
 	return r.judgeStatus(to, res), true
 }
 
-// roundTrip sends a request through a proxy. again makes its body once more.
-type roundTrip func(req *http.Request, again func() io.ReadCloser) (*http.Response, *linkError)
+// roundTrip sends a request with a body through a proxy, see links.
+type roundTrip func(ctx context.Context, pattern *http.Request, body []byte) (*http.Response, *linkError)
 
-// repeatBody makes a request's body once more.
-func repeatBody(body []byte) func() io.ReadCloser {
-	return func() io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
-}
-
-func newPost(ctx context.Context, to *url.URL, body []byte) *http.Request {
+// newPost makes the pattern of a JSON-RPC request: all but its body.
+func newPost(to *url.URL) *http.Request {
 	header := jsonHeader
 	if to.User != nil {
 		header = header.Clone()
@@ -135,18 +137,15 @@ func newPost(ctx context.Context, to *url.URL, body []byte) *http.Request {
 		basic := http.Request{Header: header}
 		basic.SetBasicAuth(to.User.Username(), password)
 	}
-	req := &http.Request{
-		Method:        http.MethodPost,
-		URL:           to,
-		Proto:         "HTTP/1.1",
-		ProtoMajor:    1,
-		ProtoMinor:    1,
-		Header:        header,
-		Body:          io.NopCloser(bytes.NewReader(body)),
-		ContentLength: int64(len(body)),
-		Host:          to.Host,
+	return &http.Request{
+		Method:     http.MethodPost,
+		URL:        to,
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     header,
+		Host:       to.Host,
 	}
-	return req.WithContext(ctx)
 }
 
 // judgeAnswer says what a 2xx answer means.

@@ -35,8 +35,9 @@ type chainState struct {
 	ring      *ring      // nil before the first list
 	cursor    int
 	moves     []cursorMove
-	fetchedAt time.Time  // the end of the last fetch
-	fetch     *listFetch // the fetch that is running; nil if none
+	marked    []*endpoint // RPCs of the ring that may be unfit, see lineup
+	fetchedAt time.Time   // the end of the last fetch
+	fetch     *listFetch  // the fetch that is running; nil if none
 	heads     headView
 	writes    writes
 	turns     turns // who waits for an RPC that has as many calls as it may
@@ -157,6 +158,11 @@ func (c *chainState) replaceRing(list *List) (dropped []string) {
 		at = c.ring.endpoints[c.cursor]
 	}
 	c.ring, dropped = newRing(list, c.ring)
+	for _, e := range c.ring.endpoints {
+		if e.conns == nil {
+			e.conns = newConnLine(c.pool.maxConns)
+		}
+	}
 	c.heads.listedHeads(c.ring, time.Now())
 	c.cursor = 0
 	if at != nil && at.pos >= 0 {
@@ -182,7 +188,9 @@ func (c *chainState) failed(e *endpoint, f *failure) {
 	}
 	c.restoreCursor()
 	e.health.record(f)
-	e.verified, e.heads.steady = false, false
+	c.markUnfit(e)
+	e.conns.turnAway()
+	e.verified, e.heads.answers = false, 0
 	e.meter.ejections.Add(1)
 	if c.stepOff(e) && !f.final {
 		c.moves = append(c.moves, cursorMove{from: e, cause: f})

@@ -24,6 +24,7 @@ const (
 	DefaultMaxRounds        = 2
 	DefaultRefreshInterval  = 600 * time.Second
 	DefaultMaxResponseBytes = 256 << 20
+	DefaultMaxConns         = 256
 )
 
 // The environment variables that [Config.APIURL] and [Config.APIKey] default to.
@@ -107,6 +108,11 @@ type Config struct {
 	// B10). A call goes on to the next RPC where one has that many, and waits for its
 	// turn where all have. Default: 0, no limit.
 	MaxInFlight int
+	// MaxConns bounds the connections to one RPC of one handle: so many requests go to it
+	// at a time, and more stand in line for it (rule F4), within the time of their attempt.
+	// An RPC isn't blamed for what came of a wait, and who stands in line for one that fails
+	// others goes on to the next. Default: 256.
+	MaxConns int
 	// MaxRequests bounds the requests of the whole pool that are under way at a time, over
 	// all chains and RPCs (rule C6); more wait. Default: 0, no limit. See also [WithBudget].
 	MaxRequests int
@@ -116,6 +122,10 @@ type Config struct {
 	// 429, or 503 with a Retry-After, are left alone for as long as they ask for, 900 s
 	// at most, instead of cooling down. Default: 0, the call ends at once.
 	MaxWait time.Duration
+	// LastResort has a call that finds all RPCs cooling ask them all the same, first the one
+	// whose cooldown ends first, instead of failing at once. Those that asked for a rest or
+	// are on another chain are left alone. Default: false (rule A4.1).
+	LastResort bool
 	// VerifyChainID has each RPC of an EVM chain asked for eth_chainId before its first
 	// use and after each of its failures; one on another chain is left out until the
 	// list changes, and reported (rule D1). Default: false.
@@ -195,8 +205,10 @@ type settings struct {
 	directory        Directory
 	mode             Mode
 	maxInFlight      int
+	maxConns         int
 	maxRequests      int
 	maxWait          time.Duration
+	lastResort       bool
 	verifyChainID    bool
 	repeats          repeats
 	timeout          time.Duration
@@ -216,8 +228,10 @@ func (c *Config) resolve() (*settings, error) {
 	s := &settings{
 		mode:             c.Mode,
 		maxInFlight:      c.MaxInFlight,
+		maxConns:         orDefault(c.MaxConns, DefaultMaxConns),
 		maxRequests:      c.MaxRequests,
 		maxWait:          c.MaxWait,
+		lastResort:       c.LastResort,
 		verifyChainID:    c.VerifyChainID,
 		timeout:          orDefault(c.Timeout, DefaultTimeout),
 		maxRounds:        orDefault(c.MaxRounds, DefaultMaxRounds),
@@ -265,6 +279,7 @@ func (c *Config) checkNumbers(*settings) error {
 		{"MaxRounds", int64(c.MaxRounds), strconv.Itoa(c.MaxRounds)},
 		{"RefreshInterval", int64(c.RefreshInterval), c.RefreshInterval.String()},
 		{"MaxInFlight", int64(c.MaxInFlight), strconv.Itoa(c.MaxInFlight)},
+		{"MaxConns", int64(c.MaxConns), strconv.Itoa(c.MaxConns)},
 		{"MaxRequests", int64(c.MaxRequests), strconv.Itoa(c.MaxRequests)},
 		{"MaxWait", int64(c.MaxWait), c.MaxWait.String()},
 		{"MaxResponseBytes", c.MaxResponseBytes, strconv.FormatInt(c.MaxResponseBytes, 10)},

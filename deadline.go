@@ -38,7 +38,7 @@ func (k *call) allot(now time.Time) time.Duration {
 	switch {
 	case left >= full+minLeftOver:
 		return full
-	case k.only:
+	case k.line.lone:
 		return min(left, full)
 	}
 	return min(max(left/2, minAttempt), left)

@@ -47,7 +47,7 @@ func FuzzListing(f *testing.F) {
 			require.False(t, seen[e.url], "%q stands twice", e.url)
 			seen[e.url] = true
 			require.Equal(t, i, e.pos)
-			require.NotNil(t, newPost(t.Context(), e.target, nil).URL)
+			require.NotNil(t, newPost(e.target).URL)
 		}
 		again, droppedAgain := newRing(list, r)
 		require.Equal(t, r.endpoints, again.endpoints, "the same list keeps the same endpoints")

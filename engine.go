@@ -39,6 +39,7 @@ type call struct {
 	shape shape
 	key   string // the chain's key in the list
 	want  wanted
+	line  lineup // of the walk under way
 
 	// What makes sure of before a request goes to an RPC; see admission.go.
 	careful  bool // any of it
@@ -68,7 +69,6 @@ type call struct {
 
 	shunned  *proxy // through which a hurried attempt got no answer
 	hurried  bool   // an attempt in this round was cut short by the caller's deadline
-	only     bool   // the RPC is the only candidate
 	arrived  bool   // the request may have reached an RPC and had no good answer
 	result   json.RawMessage
 	err      error
@@ -247,13 +247,18 @@ func (k *call) walkRing() step {
 func (k *call) walk() step {
 	k.trials, k.waits.full = k.trials[:0], k.waits.full[:0]
 	defer k.passTurnOn()
-	list := k.candidates()
-	k.only = len(list) == 1
-	for i, e := range list {
+	if !k.lineUp() {
+		return next
+	}
+	for i := 0; ; i++ {
+		e := k.line.at(k.chain, i)
+		if e == nil {
+			return next
+		}
 		k.here = visit{e: e}
 		s := k.visit(&k.here)
 		if s == unconfirmed {
-			s = k.confirm(e, list[i+1:])
+			s = k.confirm(e, k.line.after(k.chain, i))
 		}
 		if s == next && k.noticeUndone() {
 			s = anew
@@ -262,26 +267,27 @@ func (k *call) walk() step {
 			return s
 		}
 	}
-	return next
 }
 
-func (k *call) candidates() []*endpoint {
+// lineUp takes the candidates of a walk that begins now; false where there is no list.
+func (k *call) lineUp() bool {
 	c := k.chain
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.restoreCursor()
 	k.release()
 	if c.ring == nil {
-		return nil
+		return false
 	}
-	list := candidates(c.ring, c.cursor, k.want, time.Now())
-	if k.demand.home != "" {
-		preferHome(list, k.demand.home)
+	now := time.Now()
+	k.line.lineUp(c, &k.want, k.demand.home, now)
+	if len(k.line.list) == 0 && k.pool.lastResort {
+		k.line.resortTo(k.tried, now)
 	}
-	if k.want.spread && len(list) > 0 {
-		k.reserve(list[0])
+	if k.want.spread && len(k.line.list) > 0 {
+		k.reserve(k.line.list[0])
 	}
-	return list
+	return true
 }
 
 // reserve counts the call in where calls are spread. The caller holds the chain's lock.
@@ -357,7 +363,11 @@ func (k *call) act(v *visit, req request, out outcome, deaths uint64) step {
 // follow does what the table of rule A5 says.
 func (k *call) follow(v *visit, req request, out outcome, deaths uint64) step {
 	e, p := v.e, v.proxy
-	if out.early {
+	switch {
+	case out.crowded:
+		k.moveOn(e)
+		return next
+	case out.early:
 		return k.hurryOn(v, out)
 	}
 	switch out.verdict {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -257,5 +258,33 @@ func TestTwoNodesBehindOneURL(t *testing.T) {
 			time.Sleep(3 * time.Second)
 		}
 		require.Equal(t, before, requestsOf(w, "two", "eth_getBalance"))
+	})
+}
+
+// Rule B3: an RPC that comes back from a cooldown is asked twice, as on the first day: it may
+// have two nodes behind it by now.
+func TestComebackIsAskedTwice(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		evm := rpcpooltest.NewEVM(1, 1000)
+		evm.SetBlockTime(testBlockTime)
+		w.List("1", w.Node("two", evm.Serve().ToStep(0), rpcpooltest.Status(500).ToStep(1), evm.Serve(rpcpooltest.Alternating(5))), w.Node("one", evm.Serve()))
+		chain := open(t, w, func(c *rpcpool.Config) { c.Mode = rpcpool.RoundRobin }).
+			Chain("1", rpcpool.WithFreshness(rpcpool.Freshness{EjectLag: 100, MaxLag: 1}))
+		for range 4 {
+			latestBalance(t, chain)
+		}
+		synctest.Wait()
+		w.Network.SetStep(1)
+		for range 2 {
+			latestBalance(t, chain)
+		}
+		require.True(t, chain.Stats()[0].Cooling)
+		w.Network.SetStep(2)
+		time.Sleep(61 * time.Second)
+		for range 40 {
+			require.GreaterOrEqual(t, latestBalance(t, chain)+2, evm.Head())
+			time.Sleep(3 * time.Second)
+		}
 	})
 }

@@ -57,8 +57,9 @@ type headState struct {
 	dipUntil time.Time
 
 	wentDownAt time.Time // when it last did
+	wentDownBy uint64    // and by how many blocks
 
-	steady  bool // two answers in a row agreed, since it was first asked or came back
+	answers int  // in a row that didn't go back, since it was first asked or came back
 	ejected bool // its cooldown is for its head
 
 	doubtful  bool          // it lagged by more than a block, or stood still; one good answer isn't enough
@@ -168,10 +169,11 @@ func (v *headView) observe(r *ring, e *endpoint, head uint64, exact bool, sent, 
 	if late && head < h.seen {
 		return news
 	}
-	h.steady = h.steady || !h.at.IsZero() && head >= h.seen
+	h.answers++
 	if !h.at.IsZero() && head < h.seen {
 		news.wentBack = h.seen - head
 		v.wentDown(r, e, news.wentBack, now)
+		h.answers = 1
 	}
 	if h.at.IsZero() {
 		h.top, h.topAt = min(h.listed, v.mark), now
@@ -227,15 +229,20 @@ func (v *headView) plausible(now time.Time) uint64 {
 	return v.anchor + headSlack + v.pace.blocksIn(now.Sub(v.anchoredAt))
 }
 
-// wentDown notes that an RPC's head went back. Where others' did, too, it is the chain that
-// did; where there is nobody else, it makes no difference.
+// steady tells whether two answers in a row agreed, since the RPC was first asked or came
+// back.
+func (h *headState) steady() bool { return h.answers > 1 }
+
+// wentDown notes that an RPC's head went back. Where another's did, too, and about as far, it
+// is the chain that did; where there is nobody else, it makes no difference.
 func (v *headView) wentDown(r *ring, e *endpoint, blocks uint64, now time.Time) {
-	e.heads.wentDownAt = now
+	e.heads.wentDownAt, e.heads.wentDownBy = now, blocks
 	if r.sources < 2 {
 		return
 	}
 	for _, other := range r.endpoints {
-		if r.source(other) != r.source(e) && !other.heads.wentDownAt.IsZero() && now.Sub(other.heads.wentDownAt) <= togetherBlocks*v.pace.perBlock() {
+		by := other.heads.wentDownBy
+		if r.source(other) != r.source(e) && by <= 2*blocks && blocks <= 2*by && now.Sub(other.heads.wentDownAt) <= togetherBlocks*v.pace.perBlock() {
 			other.heads.dip, e.heads.dip = 0, 0
 			return
 		}

@@ -155,7 +155,11 @@ func (*restRequest) piece() logPieceNeeds  { return logPieceNeeds{} }
 
 // send is one attempt.
 func (r *restRequest) send(ctx context.Context, to target) outcome {
-	req, err := r.requestTo(ctx, to.endpoint.target)
+	return to.endpoint.conns.carry(ctx, func() outcome { return r.sendNow(ctx, to) })
+}
+
+func (r *restRequest) sendNow(ctx context.Context, to target) outcome {
+	req, err := r.requestTo(to.endpoint.target)
 	if err != nil {
 		return outcome{judgement: judgement{verdict: VerdictCaller}, err: err, detail: "no URL could be made"}
 	}
@@ -163,7 +167,7 @@ func (r *restRequest) send(ctx context.Context, to target) outcome {
 	if !r.repeatable {
 		trip = to.proxy.links.roundTripOnce
 	}
-	res, linkFailed := trip(req, repeatBody(r.body))
+	res, linkFailed := trip(ctx, req, r.body)
 	if linkFailed != nil {
 		out := judgeLink(linkFailed, to.proxy.dial.AbsoluteForm())
 		out.detail = to.endpoint.secrets.Scrub(out.detail)
@@ -221,7 +225,7 @@ func (r *restRequest) judge(to target, res *http.Response, body []byte) outcome 
 }
 
 // requestTo makes the request to one RPC.
-func (r *restRequest) requestTo(ctx context.Context, base *url.URL) (*http.Request, error) {
+func (r *restRequest) requestTo(base *url.URL) (*http.Request, error) {
 	escaped := "/" + strings.TrimLeft(r.join(strings.TrimRight(base.EscapedPath(), "/"), r.asked.URL.EscapedPath()), "/")
 	path, err := url.PathUnescape(escaped)
 	if err != nil {
@@ -235,19 +239,14 @@ func (r *restRequest) requestTo(ctx context.Context, base *url.URL) (*http.Reque
 		Method: r.asked.Method,
 		URL:    u,
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header:        r.header.Clone(),
-		Body:          repeatBody(r.body)(),
-		ContentLength: int64(len(r.body)),
-		Host:          u.Host,
-	}
-	if len(r.body) == 0 {
-		req.Body = http.NoBody
+		Header: r.header.Clone(),
+		Host:   u.Host,
 	}
 	if base.User != nil {
 		password, _ := base.User.Password()
 		req.SetBasicAuth(base.User.Username(), password)
 	}
-	return req.WithContext(ctx), nil
+	return req, nil
 }
 
 // response is what the SDK gets: the RPC's own, held in memory.

@@ -1,6 +1,7 @@
 package rpcpool
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -165,7 +166,7 @@ func (l *links) dialTLS(ctx context.Context, addr string, config *tls.Config) (n
 func (l *links) bind(ctx context.Context) (bound context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stopPool := context.AfterFunc(l.working, cancel)
-	stopAttempt := context.AfterFunc(proxydial.AttemptFrom(ctx).Context(), cancel)
+	stopAttempt := context.AfterFunc(proxydial.AttemptFrom(ctx).Own(), cancel)
 	return ctx, func() { stopPool(); stopAttempt(); cancel() }
 }
 
@@ -181,6 +182,7 @@ type linkConn struct {
 	forsake func() bool // undoes the hold of the attempt
 
 	writes atomic.Uint64 // that were begun
+	reads  atomic.Uint64 // that brought something
 }
 
 // The states of a linkConn: it is either used or abandoned, never both.
@@ -202,7 +204,7 @@ func (l *links) track(ctx context.Context, conn net.Conn) (net.Conn, error) {
 		_ = conn.Close()
 		return nil, ErrClosed
 	}
-	tracked.forsake = context.AfterFunc(proxydial.AttemptFrom(ctx).Context(), func() {
+	tracked.forsake = context.AfterFunc(proxydial.AttemptFrom(ctx).Own(), func() {
 		if tracked.state.CompareAndSwap(connUnused, connAbandoned) {
 			_ = tracked.end()
 		}
@@ -219,6 +221,14 @@ func (c *linkConn) Write(b []byte) (int, error) {
 	}
 	c.writes.Add(1)
 	return c.Conn.Write(b)
+}
+
+func (c *linkConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.reads.Add(1)
+	}
+	return n, err
 }
 
 func (c *linkConn) Close() error {
@@ -263,38 +273,42 @@ func (l *links) dropIdle() {
 	}
 }
 
-// trip is how far one request got: what the verdict on its failure hangs on.
+// trip is one request on its way, and how far it got: what the verdict on its failure
+// hangs on. All that it needs is in one piece, as there is one for every call.
 type trip struct {
-	attempt   *proxydial.Attempt
-	gotConn   atomic.Bool
-	reused    atomic.Bool // the connection had carried another request before
-	conn      atomic.Pointer[linkConn]
-	before    atomic.Uint64 // writes on the connection before this request
-	firstByte atomic.Bool   // a part of the answer came in
+	attempt proxydial.Attempt
+	trace   httptrace.ClientTrace
+	body    bytes.Reader
+
+	conn   atomic.Pointer[linkConn] // nil before one was had
+	reused atomic.Bool              // the connection had carried another request before
+	writes atomic.Uint64            // on the connection before this request
+	reads  atomic.Uint64            // likewise
 }
 
-func (t *trip) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		GotConn: func(info httptrace.GotConnInfo) {
-			t.reused.Store(info.Reused)
-			if conn, ok := info.Conn.(*linkConn); ok {
-				t.before.Store(conn.writes.Load())
-				t.conn.Store(conn)
-			}
-			t.gotConn.Store(true)
-		},
-		GotFirstResponseByte: func() { t.firstByte.Store(true) },
+// gotConn has net/http tell which connection the request goes over.
+func (t *trip) gotConn(info httptrace.GotConnInfo) {
+	conn, ok := info.Conn.(*linkConn)
+	if !ok {
+		return
 	}
+	t.reused.Store(info.Reused)
+	t.writes.Store(conn.writes.Load())
+	t.reads.Store(conn.reads.Load())
+	t.conn.Store(conn)
 }
 
-// wrote tells whether any part of the request may have been written: nothing else proves
+// written tells whether any part of the request may have been written: nothing else proves
 // that it didn't reach the RPC (rule C2).
-func (t *trip) wrote() bool {
-	if !t.gotConn.Load() {
-		return false
-	}
+func (t *trip) written() bool {
 	conn := t.conn.Load()
-	return conn == nil || conn.writes.Load() != t.before.Load()
+	return conn != nil && conn.writes.Load() != t.writes.Load()
+}
+
+// received tells whether a part of the answer came in.
+func (t *trip) received() bool {
+	conn := t.conn.Load()
+	return conn != nil && conn.reads.Load() != t.reads.Load()
 }
 
 // replayedByNetHTTP tells whether net/http would send a request again by itself when a
@@ -325,32 +339,35 @@ type emptyBody struct{}
 func (emptyBody) Read([]byte) (int, error) { return 0, io.EOF }
 func (emptyBody) Close() error             { return nil }
 
-// roundTrip sends a request through the proxy. The request's body must be fresh;
-// again makes another for the one repetition that rule A5.3 allows, nil forbids it.
-func (l *links) roundTrip(req *http.Request, again func() io.ReadCloser) (*http.Response, *linkError) {
-	res, failed := l.tripOnce(req, false)
-	if failed == nil || again == nil || !failed.diedIdle() || req.Context().Err() != nil {
+// roundTrip sends a request through the proxy, with a body where one is given, and with
+// the request's own else; once more where rule A5.3 allows it. The request is only a
+// pattern, and isn't changed.
+func (l *links) roundTrip(ctx context.Context, pattern *http.Request, body []byte) (*http.Response, *linkError) {
+	res, failed := l.trip(ctx, pattern, body, false)
+	if failed == nil || !failed.diedIdle() || ctx.Err() != nil {
 		return res, failed
 	}
-	if failed.unaffordable = budgetOf(req.Context()).spend(); failed.unaffordable != nil {
+	if failed.unaffordable = budgetOf(ctx).spend(); failed.unaffordable != nil {
 		return nil, failed
 	}
-	repeated := req.Clone(req.Context())
-	repeated.Body = again()
-	return l.tripOnce(repeated, true)
+	return l.trip(ctx, pattern, body, true)
 }
 
 // roundTripOnce sends a request that must not be sent twice: on a fresh connection, for
 // of a kept one that turns out to be dead nobody knows whether the request arrived.
-func (l *links) roundTripOnce(req *http.Request, _ func() io.ReadCloser) (*http.Response, *linkError) {
-	return l.tripOnce(req, true)
+func (l *links) roundTripOnce(ctx context.Context, pattern *http.Request, body []byte) (*http.Response, *linkError) {
+	return l.trip(ctx, pattern, body, true)
 }
 
-func (l *links) tripOnce(req *http.Request, freshConn bool) (*http.Response, *linkError) {
-	ctx, attempt := proxydial.WithAttempt(req.Context())
-	t := &trip{attempt: attempt}
-	ctx = httptrace.WithClientTrace(ctx, t.trace())
-	req = req.WithContext(ctx)
+// trip sends a request once.
+func (l *links) trip(ctx context.Context, pattern *http.Request, body []byte, freshConn bool) (*http.Response, *linkError) {
+	t := &trip{attempt: proxydial.Attempt{Context: ctx}}
+	t.trace.GotConn = t.gotConn
+	req := pattern.WithContext(httptrace.WithClientTrace(&t.attempt, &t.trace))
+	if len(body) > 0 {
+		t.body.Reset(body)
+		req.Body, req.ContentLength = io.NopCloser(&t.body), int64(len(body))
+	}
 	switch {
 	case replayedByNetHTTP(req):
 		req.Body = emptyBody{}
@@ -364,7 +381,7 @@ func (l *links) tripOnce(req *http.Request, freshConn bool) (*http.Response, *li
 	}
 	res, err := l.transport(req.URL, freshConn).RoundTrip(req)
 	if err != nil {
-		return nil, newLinkError(req.Context(), t, err)
+		return nil, newLinkError(ctx, t, err)
 	}
 	return res, nil
 }
@@ -375,19 +392,20 @@ type linkError struct {
 	phase    proxydial.Phase  // how far the connection was when time ran out
 	timedOut bool
 	reused   bool
-	written  bool // a part of the request may have been written
-	received bool // a part of the answer had come
+	written  bool   // a part of the request may have been written
+	received bool   // a part of the answer had come
+	crowded  string // why it wasn't sent at all; empty where it was
 	err      error
 
 	unaffordable error // why it wasn't repeated although it died idle: a *BudgetError; else nil
 }
 
 func newLinkError(ctx context.Context, t *trip, err error) *linkError {
-	failed := &linkError{err: withoutURL(err), received: t.firstByte.Load(), written: t.wrote()}
+	failed := &linkError{err: withoutURL(err), received: t.received(), written: t.written()}
 	errors.As(err, &failed.proxy)
 	// The box of phases counts only as long as no connection was had: a request
 	// can start a dial and then get a connection that came free.
-	if t.gotConn.Load() {
+	if t.conn.Load() != nil {
 		failed.phase = proxydial.PhaseReady
 		failed.reused = t.reused.Load()
 	} else {

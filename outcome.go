@@ -44,6 +44,7 @@ type outcome struct {
 	eject bool   // a stale answer is held against the RPC
 
 	early    bool          // the caller's deadline left it less time than an attempt has
+	crowded  bool          // it stood in line for a connection in vain
 	timedOut bool          // its time ran out
 	given    time.Duration // the time that it had, where that isn't the attempt's own; else 0
 
@@ -137,6 +138,9 @@ func contains[T comparable](list []T, value T) bool {
 
 // judgeLink says what a request that got no answer means.
 func judgeLink(f *linkError, httpProxy bool) outcome {
+	if f.crowded != "" {
+		return notSent(f.crowded)
+	}
 	if f.proxy != nil {
 		return judgeDial(f.proxy, httpProxy)
 	}

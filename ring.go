@@ -1,6 +1,7 @@
 package rpcpool
 
 import (
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -28,9 +29,10 @@ type ring struct {
 // endpoint is one RPC of one handle. What isn't said to be fixed is guarded by
 // chainState.mu.
 type endpoint struct {
-	url     string   // fixed
-	target  *url.URL // fixed; not to be written to
-	label   string   // fixed; masked
+	url     string        // fixed
+	target  *url.URL      // fixed; not to be written to
+	post    *http.Request // fixed; the pattern of requests to it
+	label   string        // fixed; masked
 	secrets redact.Secrets
 
 	operator string // fixed; who runs it
@@ -39,6 +41,10 @@ type endpoint struct {
 	pos    int // place in the current ring; -1 once it left the list
 	health ledger
 
+	// marked is set as long as anything below may keep calls from the RPC: it is among
+	// chainState.marked then.
+	marked      bool
+	markedUntil time.Time            // until when unsupported or pruned keep calls from it
 	unsupported map[string]time.Time // method → until when
 	pruned      map[string]pruned    // kind of read → what is gone
 	spans       spanMemory           // the log ranges that it takes
@@ -57,6 +63,7 @@ type endpoint struct {
 	head  atomic.Uint64 // the highest block that it is known to have; needs no lock
 	meter meter         // needs no lock
 	size  sizeHint      // needs no lock
+	conns *connLine     // fixed once the endpoint is in a ring
 }
 
 // sawHead notes a block that the RPC has.
@@ -139,8 +146,11 @@ func (r *ring) source(e *endpoint) string {
 // away tells whether the RPC is left alone for now: it cools, wants to be asked less,
 // or is on another chain.
 func (e *endpoint) away(now time.Time) bool {
-	return e.expelled || e.backOff.lasts(now) || e.health.cooling(now)
+	return e.barred(now) || e.health.cooling(now)
 }
+
+// barred tells whether it is left alone for another reason than a cooldown.
+func (e *endpoint) barred(now time.Time) bool { return e.expelled || e.backOff.lasts(now) }
 
 // backAt is when the RPC may be asked again; zero where it may be now, or where only
 // another list brings it back.
@@ -161,6 +171,7 @@ func newEndpoint(raw string) *endpoint {
 	return &endpoint{
 		url:     raw,
 		target:  target,
+		post:    newPost(target),
 		label:   redact.ParsedURL(target),
 		secrets: redact.OfURL(target),
 
@@ -187,6 +198,7 @@ func (e *endpoint) markUnsupported(method string, now time.Time) {
 		e.unsupported = kept
 	}
 	e.unsupported[method] = now.Add(unsupportedFor)
+	e.markedUntil = now.Add(unsupportedFor)
 }
 
 // slowFor is how long an RPC that a hurried attempt got no answer from comes after others
@@ -218,6 +230,7 @@ func (e *endpoint) markPruned(read blockRead, now time.Time) {
 		read.block = max(read.block, mark.block)
 	}
 	e.pruned[read.kind] = pruned{block: read.block, until: now.Add(unsupportedFor)}
+	e.markedUntil = now.Add(unsupportedFor)
 }
 
 // wanted is what a walk looks for in the ring.
@@ -236,28 +249,36 @@ type logPieceNeeds struct {
 	upTo   uint64 // a block that the RPC should be known to have; 0: none
 }
 
-// candidates gives the RPCs to try at now, in order: from the cursor on, round
-// the ring, without those that are cooling, don't serve the method, lack what is
-// needed or are out for this call (rule A4.1). Some go before others, the order
-// kept among equals: see rank.
+// fits tells whether the RPC may be tried at now: it isn't left alone, serves the method,
+// has what is needed and isn't out for this call (rule A4.1).
+func (w *wanted) fits(e *endpoint, now time.Time) bool { return !e.away(now) && w.suits(e, now) }
+
+// suits tells whether it would do if it weren't left alone.
+func (w *wanted) suits(e *endpoint, now time.Time) bool {
+	return !w.exclude[e.url] && w.need.fits(&e.caps) && e.serves(w.method, now) && e.has(w.read, now)
+}
+
+// ranks tells whether some RPCs go before others, whatever their place in the ring.
+func (w *wanted) ranks() bool { return w.need.preferWide || w.span > 0 || w.spread }
+
+// candidates gives the RPCs to try at now, in order: from the cursor on, round the ring,
+// those that fit. Some go before others, the order kept among equals: see rank.
 func candidates(r *ring, cursor int, w wanted, now time.Time) []*endpoint {
 	var fit []*endpoint
 	for step := range r.endpoints {
-		e := r.endpoints[(cursor+step)%len(r.endpoints)]
-		switch {
-		case w.exclude[e.url],
-			!w.need.fits(&e.caps),
-			e.away(now),
-			!e.serves(w.method, now),
-			!e.has(w.read, now):
-			continue
+		if e := r.from(cursor, step); w.fits(e, now) {
+			fit = append(fit, e)
 		}
-		fit = append(fit, e)
 	}
-	if w.need.preferWide || w.span > 0 || w.spread {
+	if w.ranks() {
 		slices.SortStableFunc(fit, func(a, b *endpoint) int { return w.rank(a, now) - w.rank(b, now) })
 	}
 	return fit
+}
+
+// from gives the RPC that is so many steps round the ring from the cursor.
+func (r *ring) from(cursor, step int) *endpoint {
+	return r.endpoints[(cursor+step)%len(r.endpoints)]
 }
 
 // rank orders the RPCs for log queries, smaller first: those that aren't known to

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // RunOption changes what [Chain.Run] does.
@@ -108,7 +109,7 @@ func (f *fare) pay() error {
 
 func (r *runRequest) call(ctx context.Context, to target, fare *fare) (outcome, exchange) {
 	watch := &watchedTransport{
-		ctx: ctx, proxy: to.proxy, base: to.endpoint.target, limit: r.pool.maxResponseBytes, once: r.once, fare: fare,
+		ctx: ctx, proxy: to.proxy, base: to.endpoint.target, conns: to.endpoint.conns, limit: r.pool.maxResponseBytes, once: r.once, fare: fare,
 	}
 	defer watch.retire()
 	err := r.fn(ctx, to.endpoint.url, &http.Client{
@@ -120,6 +121,7 @@ func (r *runRequest) call(ctx context.Context, to target, fare *fare) (outcome, 
 		return outcome{judgement: judgement{verdict: VerdictOK}}, last
 	}
 	out := r.judge(ctx, to, last, err)
+	out.hadOnly(watch.timeGiven())
 	if out.verdict != VerdictCaller {
 		out.mayHaveRun = r.once && (last.earlier || out.ranPerhaps(last.written))
 		out.partial = r.noReplay && last.handedOut
@@ -216,18 +218,31 @@ type watchedTransport struct {
 	limit int64
 	once  bool // the function has effects
 	fare  *fare
+	conns *connLine
 
 	mu      sync.Mutex // protects what follows
 	retired bool
 	last    exchange
+	left    []func()      // what gives the connections back
+	given   time.Duration // what was left of the attempt when one was had; 0 where there was no line
 }
 
 var errRetired = &RequestError{Method: "Run", Reason: "the client was used after the function that it was given to had returned"}
 
 func (t *watchedTransport) retire() {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.retired = true
+	left := t.left
+	t.mu.Unlock()
+	for _, leave := range left {
+		leave()
+	}
+}
+
+func (t *watchedTransport) timeGiven() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.given
 }
 
 func (t *watchedTransport) lastExchange() exchange {
@@ -248,10 +263,15 @@ func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	retired := t.retired
 	t.mu.Unlock()
 	err := t.refuse(req, retired)
+	leave := func() {}
+	if err == nil {
+		leave, err = t.enter(req)
+	}
 	if err == nil {
 		err = t.fare.pay()
 	}
 	if err != nil {
+		leave()
 		if req.Body != nil {
 			_ = req.Body.Close()
 		}
@@ -259,15 +279,8 @@ func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	}
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(t.ctx, cancel)
-	release := func() { stop(); cancel() }
-	again := repeatOf(req)
-	bound := req.Clone(ctx)
-	bound.GetBody = nil // repeating is decided here, not by net/http
-	trip := t.proxy.links.roundTrip
-	if t.once {
-		trip = t.proxy.links.roundTripOnce
-	}
-	res, failed := trip(bound, again)
+	release := func() { stop(); cancel(); leave() }
+	res, failed := t.send(ctx, req)
 	if failed != nil {
 		release()
 		t.change(func(last *exchange) {
@@ -284,6 +297,25 @@ func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	return res, nil
 }
 
+// enter waits for a connection to the RPC. leave gives it back, at the latest when the
+// function has returned.
+func (t *watchedTransport) enter(req *http.Request) (leave func(), err error) {
+	given, why := t.conns.enter(t.ctx)
+	if why != "" {
+		failed := &linkError{crowded: why, err: errors.New(why)}
+		t.change(func(last *exchange) { last.follow(exchange{scheme: req.URL.Scheme, failed: failed}) })
+		return func() {}, failed
+	}
+	leave = sync.OnceFunc(t.conns.leave)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left = append(t.left, leave)
+	if given > 0 {
+		t.given = given
+	}
+	return leave, nil
+}
+
 func (t *watchedTransport) refuse(req *http.Request, retired bool) error {
 	switch {
 	case retired:
@@ -294,19 +326,26 @@ func (t *watchedTransport) refuse(req *http.Request, retired bool) error {
 	return nil
 }
 
-// repeatOf gives the way to repeat a request on a fresh connection; nil for one that
-// may have an effect: then the function is called again instead, see runRequest.send.
-func repeatOf(req *http.Request) func() io.ReadCloser {
-	if (req.Method != "" && req.Method != http.MethodGet && req.Method != http.MethodHead) ||
-		(req.Body != nil && req.Body != http.NoBody) {
-		return nil
+// send sends a request, and repeats it on a fresh connection where it can have no effect:
+// else the function is called again instead, see runRequest.send.
+func (t *watchedTransport) send(ctx context.Context, req *http.Request) (*http.Response, *linkError) {
+	links := t.proxy.links
+	req = req.Clone(ctx)
+	switch {
+	case t.once:
+		return links.roundTripOnce(ctx, req, nil)
+	case hasNoBody(req) && (req.Method == "" || req.Method == http.MethodGet || req.Method == http.MethodHead):
+		return links.roundTrip(ctx, req, nil)
 	}
-	return func() io.ReadCloser { return http.NoBody }
+	return links.trip(ctx, req, nil, false)
 }
 
 // Error makes a linkError what the user's function gets from the client. It says
 // no more than may be shown.
 func (f *linkError) Error() string {
+	if f.crowded != "" {
+		return "rpcpool: " + f.crowded
+	}
 	if f.proxy != nil {
 		return "rpcpool: " + f.proxy.Error()
 	}

@@ -22,6 +22,13 @@ func AppendRequest(dst []byte, id uint64, method string, params []byte) []byte {
 	return append(dst, '}')
 }
 
+// RequestSize is the room that AppendRequest needs, but for a method's name that must be
+// escaped.
+func RequestSize(method string, params []byte) int {
+	const around = len(`{"jsonrpc":"2.0","id":18446744073709551615,"method":"","params":}`)
+	return around + len(method) + len(params)
+}
+
 // Answer is a JSON-RPC answer: a result, or an error.
 type Answer struct {
 	ID     json.RawMessage // as it came; nil where there is none

@@ -50,26 +50,34 @@ func (p Phase) String() string {
 	}
 }
 
-// Attempt takes an attempt's own context, and a box for its phase, to the dialer
-// inside a context's values. Nothing else gets there: net/http dials under
-// [context.WithoutCancel] of the request's context, so that neither its deadline
-// nor its end would reach the dialer, and dials would outlive their attempts
+// Attempt is an attempt's own context, with a box for its phase. It finds itself among
+// the values of every context that is derived from it. Nothing else gets to the dialer:
+// net/http dials under [context.WithoutCancel] of the request's context, so that neither
+// its deadline nor its end would reach the dialer, and dials would outlive their attempts
 // (rule A5.4).
 //
-// The methods are safe for concurrent use and do nothing on a nil Attempt.
+// The methods that aren't Context's are safe for concurrent use and do nothing on a nil
+// Attempt.
 type Attempt struct {
-	ctx   context.Context
-	phase atomic.Int32
+	context.Context // when it ends, every dial for the attempt ends, too
+	phase           atomic.Int32
 }
 
 type attemptKey struct{}
 
-// WithAttempt gives a context that carries a new Attempt. The Attempt keeps ctx:
-// when ctx ends, a dial that runs under the returned context, or one derived from
-// it in any way, ends too.
+// Value gives what ctx.Value gives, and the Attempt itself to [AttemptFrom].
+func (a *Attempt) Value(key any) any {
+	if key == (attemptKey{}) {
+		return a
+	}
+	return a.Context.Value(key)
+}
+
+// WithAttempt gives a new Attempt whose own context is ctx, once as the context and once
+// as what it is.
 func WithAttempt(ctx context.Context) (context.Context, *Attempt) {
-	a := &Attempt{ctx: ctx}
-	return context.WithValue(ctx, attemptKey{}, a), a
+	a := &Attempt{Context: ctx}
+	return a, a
 }
 
 // AttemptFrom gives the Attempt that ctx carries; nil if none.
@@ -95,11 +103,11 @@ func (a *Attempt) SetPhase(p Phase) {
 	}
 }
 
-// Context gives the attempt's own context, for work on a new connection that isn't
-// the dialer's, such as TLS with the target. A nil Attempt has one that never ends.
-func (a *Attempt) Context() context.Context {
+// Own gives the attempt's own context, for work on a new connection that isn't the
+// dialer's, such as TLS with the target. A nil Attempt has one that never ends.
+func (a *Attempt) Own() context.Context {
 	if a == nil {
 		return context.Background()
 	}
-	return a.ctx
+	return a.Context
 }

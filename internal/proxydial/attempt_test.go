@@ -26,12 +26,12 @@ func TestAttempt(t *testing.T) {
 	var none *proxydial.Attempt
 	none.SetPhase(proxydial.PhaseReady)
 	assert.Equal(t, proxydial.PhaseNone, none.Phase())
-	assert.Equal(t, context.Background(), none.Context())
+	assert.Equal(t, context.Background(), none.Own())
 
 	ctx, attempt := proxydial.WithAttempt(t.Context())
 	assert.Equal(t, proxydial.PhaseNone, attempt.Phase())
 	assert.Same(t, attempt, proxydial.AttemptFrom(context.WithoutCancel(ctx)))
-	assert.Equal(t, t.Context(), attempt.Context())
+	assert.Equal(t, t.Context(), attempt.Own())
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

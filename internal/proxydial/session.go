@@ -37,8 +37,8 @@ func (d *Dialer) newSession(ctx context.Context) (s *session, release func()) {
 		s.limit, cancelLimit = context.WithTimeout(whole, d.HandshakeTimeout)
 	}
 	if s.attempt != nil {
-		forget = context.AfterFunc(s.attempt.ctx, cancelWhole)
-		s.limit = withKnownDeadline(s.limit, s.attempt.ctx)
+		forget = context.AfterFunc(s.attempt.Context, cancelWhole)
+		s.limit = withKnownDeadline(s.limit, s.attempt.Context)
 	}
 	return s, func() {
 		forget()
@@ -181,7 +181,7 @@ func (s *session) read(b []byte) error {
 // may end as its consequence, and then know less. The limit has the caller's end
 // and cause, being derived from its context.
 func (s *session) end() (Reason, error) {
-	for _, ctx := range [...]context.Context{s.attempt.Context(), s.limit} {
+	for _, ctx := range [...]context.Context{s.attempt.Own(), s.limit} {
 		err := ctx.Err()
 		if err == nil {
 			continue

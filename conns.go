@@ -1,0 +1,86 @@
+package rpcpool
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// A crowd of callers doesn't dial without end: so many requests at a time go to one RPC,
+// each over a connection of its own, and the others stand in line (rule F4). That is no
+// matter of [Config.MaxInFlight]: who stands in line stays with the RPC that the ring has
+// chosen.
+
+// connLine is the line at one RPC. A nil one lets everybody in. It needs no lock.
+type connLine struct {
+	places chan struct{}
+	faults atomic.Uint64 // how often the RPC was left alone
+}
+
+func newConnLine(places int) *connLine { return &connLine{places: make(chan struct{}, places)} }
+
+// enter waits for a place, which must be left again. given is how much of ctx's time was
+// left then; 0 where there was nothing to wait for. Where there is no place before ctx ends,
+// or the RPC is left alone meanwhile, nothing may be sent, and why says it.
+func (l *connLine) enter(ctx context.Context) (given time.Duration, why string) {
+	if l == nil {
+		return 0, ""
+	}
+	select {
+	case l.places <- struct{}{}:
+		return 0, ""
+	default:
+	}
+	faults := l.faults.Load()
+	select {
+	case l.places <- struct{}{}:
+	case <-ctx.Done():
+		return 0, fmt.Sprintf("no connection came free in time, all %d are in use", cap(l.places))
+	}
+	if l.faults.Load() != faults {
+		l.leave()
+		return 0, "the RPC failed others while the request stood in line for a connection"
+	}
+	end, _ := ctx.Deadline()
+	return max(time.Until(end), 1), ""
+}
+
+func (l *connLine) leave() {
+	if l != nil {
+		<-l.places
+	}
+}
+
+// turnAway sends those away who stand in line: the RPC is left alone from now on.
+func (l *connLine) turnAway() {
+	if l != nil {
+		l.faults.Add(1)
+	}
+}
+
+// carry sends a request once there is a place for it.
+func (l *connLine) carry(ctx context.Context, send func() outcome) outcome {
+	given, why := l.enter(ctx)
+	if why != "" {
+		return notSent(why)
+	}
+	defer l.leave()
+	out := send()
+	out.hadOnly(given)
+	return out
+}
+
+// hadOnly notes that the RPC wasn't given all of an attempt's time; 0: it was.
+func (out *outcome) hadOnly(given time.Duration) {
+	if given > 0 && (out.given == 0 || given < out.given) {
+		out.given = given
+	}
+}
+
+// notSent is the outcome of a request that stood in line in vain. Nobody is at fault.
+func notSent(why string) outcome {
+	out := failed(VerdictConnFail, "", why)
+	out.crowded = true
+	return out
+}

@@ -1,0 +1,228 @@
+package rpcpool_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bomzrpc/rpcpool"
+	"github.com/bomzrpc/rpcpool/rpcpooltest"
+)
+
+// queue makes so many calls at once and gives how long each took, in the order of their
+// ends. All must be answered.
+func queue(t *testing.T, callers int, call func() error) (ends []time.Duration) {
+	t.Helper()
+	began := time.Now()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			assert.NoError(t, call())
+			mu.Lock()
+			defer mu.Unlock()
+			ends = append(ends, time.Since(began))
+		})
+	}
+	all.Wait()
+	return ends
+}
+
+// fetch is a function for Run that leaves its answer's body open.
+func fetch(ctx context.Context, url string, client *http.Client) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return &rpcpool.HTTPError{StatusCode: res.StatusCode, Status: res.Status}
+	}
+	_, err = io.Copy(io.Discard, res.Body)
+	return err
+}
+
+// callsOfTheLine are the ways by which requests go to an RPC one by one.
+func callsOfTheLine(ctx context.Context, chain *rpcpool.Chain) map[string]func() error {
+	rest := chain.HTTPClient(rpcpool.REST(rpcpool.JoinPath))
+	return map[string]func() error{
+		"call": func() error {
+			_, err := chain.Call(ctx, "eth_chainId")
+			return err
+		},
+		"run": func() error { return chain.Run(ctx, fetch) },
+		"rest": func() error {
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://chain/status", http.NoBody)
+			if err != nil {
+				return err
+			}
+			res, err := rest.Do(req)
+			if err != nil {
+				return err
+			}
+			return res.Body.Close()
+		},
+		"batch": func() error {
+			return chain.BatchCallContext(ctx, []rpcpool.BatchElem{{Method: "eth_chainId"}, {Method: "eth_gasPrice"}})
+		},
+	}
+}
+
+// Rule F4: a crowd opens as many connections to an RPC as it may and no more; the others
+// stand in line, and stay with the RPC that the ring has chosen.
+func TestCrowdStandsInLine(t *testing.T) {
+	for _, way := range []string{"call", "run", "rest", "batch"} {
+		t.Run(way, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				p := w.Proxy("p1")
+				good := restNode(w, "good", rpcpooltest.Result("0x2").Method("eth_gasPrice"), rpcpooltest.Result("0x1").Delay(time.Second))
+				other := restNode(w, "other")
+				w.List("1", good, other)
+				chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxConns = 10 }).Chain("1")
+				most := 0
+				done := make(chan struct{})
+				go func() {
+					for range 95 {
+						time.Sleep(100 * time.Millisecond)
+						most = max(most, w.Network.OpenConns(p.Addr()))
+					}
+					close(done)
+				}()
+				ends := queue(t, 100, callsOfTheLine(t.Context(), chain)[way])
+				<-done
+				require.Equal(t, 10, most)
+				require.Empty(t, other.Requests())
+				require.Equal(t, 10*time.Second, ends[len(ends)-1])
+				require.Equal(t, time.Second, ends[0])
+			})
+		})
+	}
+}
+
+// Who stands in line for an RPC that fails others meanwhile goes on to the next one: a
+// hundred callers don't ask in vain because they came before it was known.
+func TestLineIsSentAway(t *testing.T) {
+	for name, bad := range map[string]rpcpooltest.Reply{"fails": rpcpooltest.Status(500), "limits": rpcpooltest.RateLimited(time.Minute)} {
+		for _, way := range []string{"call", "run", "rest"} {
+			t.Run(name+"/"+way, func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+					w.Proxy("p1")
+					r1 := restNode(w, "r1", bad.Delay(time.Second))
+					w.List("1", r1, restNode(w, "r2"))
+					chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxConns, cfg.MaxWait = 5, time.Minute }).Chain("1")
+					ends := queue(t, 100, callsOfTheLine(t.Context(), chain)[way])
+					// Each that leaves lets one more in before its failure counts.
+					require.LessOrEqual(t, len(r1.Requests()), 10)
+					require.LessOrEqual(t, ends[len(ends)-1], 2*time.Second)
+				})
+			})
+		}
+	}
+}
+
+// An RPC isn't blamed for the time that a request stood in line for it: neither by those
+// that never got there nor by those that had a part of their time left.
+func TestLineBlamesNobody(t *testing.T) {
+	for _, way := range []string{"call", "run", "rest", "batch"} {
+		t.Run(way, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				w.Proxy("p1")
+				slow := restNode(w, "slow", rpcpooltest.Result("0x2").Method("eth_gasPrice"), rpcpooltest.Result("0x1").Delay(10*time.Second))
+				w.List("1", slow, restNode(w, "quick"))
+				chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxConns = 2 }).Chain("1")
+				ends := queue(t, 6, callsOfTheLine(t.Context(), chain)[way])
+				require.Equal(t, 10*time.Second, ends[1])
+				require.Equal(t, 15*time.Second, ends[2], "an attempt's time includes the line")
+				require.LessOrEqual(t, ends[5], 16*time.Second)
+				stats := chain.Stats()[0]
+				require.Zero(t, stats.Ejections)
+				require.False(t, stats.Cooling)
+				time.Sleep(3 * time.Second)
+				require.Empty(t, w.Pool.Reports())
+			})
+		})
+	}
+}
+
+// A caller that leaves the line is told that its own context ended, and takes no place.
+func TestLeavingTheLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		slow := restNode(w, "slow", rpcpooltest.Result("0x1").Delay(10*time.Second))
+		w.List("1", slow)
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxConns = 1 }).Chain("1")
+		var callers sync.WaitGroup
+		callers.Go(func() {
+			_, err := chain.Call(t.Context(), "eth_chainId")
+			assert.NoError(t, err)
+		})
+		time.Sleep(time.Second)
+		_, err := chain.Call(within(t, 3*time.Second), "eth_chainId")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		callers.Wait()
+		require.Len(t, slow.Requests(), 1)
+		_, err = chain.Call(t.Context(), "eth_chainId")
+		require.NoError(t, err)
+	})
+}
+
+// LastResort asks RPCs that cool where there are no others, the one whose cooldown ends
+// first at first, each once in a call, and none that asked for a rest.
+func TestLastResort(t *testing.T) {
+	for _, mode := range modes {
+		for _, fresh := range []bool{false, true} {
+			t.Run(fmt.Sprint(mode, fresh), func(t *testing.T) {
+				inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+					w.Proxy("p1")
+					evm := rpcpooltest.NewEVM(1, 1000)
+					evm.SetBlockTime(testBlockTime)
+					down := func(name string) *rpcpooltest.Node {
+						return w.Node(name, rpcpooltest.Status(500).ToStep(0), evm.Serve())
+					}
+					rests := w.Node("rests", rpcpooltest.RateLimited(10*time.Minute))
+					w.List("1", rests, down("r1"), down("r2"))
+					var opts []rpcpool.ChainOption
+					if fresh {
+						opts = append(opts, rpcpool.WithFreshness(rpcpool.Freshness{}))
+					}
+					pool := open(t, w, func(cfg *rpcpool.Config) { cfg.Mode, cfg.LastResort, cfg.MaxWait = mode, true, time.Nanosecond })
+					chain := pool.Chain("1", opts...)
+					_, err := chain.Call(t.Context(), "eth_blockNumber")
+					var nobody *rpcpool.NoHealthyRPCError
+					require.ErrorAs(t, err, &nobody)
+					require.Len(t, nobody.Attempts, 3, "each is asked once: %v", err)
+					time.Sleep(time.Second)
+					w.Network.SetStep(1)
+					first := "r1"
+					if mode == rpcpool.LeastOutstanding {
+						first = chain.Stats()[1].RPC[len("http://"):][:2]
+					}
+					raw, err := chain.Call(t.Context(), "eth_blockNumber")
+					require.NoError(t, err)
+					require.Equal(t, evm.Head(), number(t, raw))
+					require.Equal(t, first, w.Requests()[len(w.Requests())-1][:2])
+					require.Equal(t, rpcpool.StateReady, chain.Stats()[1].State)
+					require.Len(t, rests.Requests(), 1)
+
+					plain := open(t, w, func(cfg *rpcpool.Config) { cfg.Mode = mode }).Chain("1")
+					w.Network.SetStep(0)
+					for range 2 {
+						_, err = plain.Call(t.Context(), "eth_blockNumber")
+						require.ErrorAs(t, err, &nobody)
+					}
+					require.Empty(t, nobody.Attempts, "without it those that cool are left alone")
+				})
+			})
+		}
+	}
+}

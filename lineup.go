@@ -1,0 +1,139 @@
+package rpcpool
+
+import (
+	"slices"
+	"time"
+)
+
+// lineup has the candidates of one walk as they were when it began: what changes meanwhile
+// counts in the next (rule A4.2a). Nearly every walk ends at the first of them, so the
+// others are only looked up when one is asked for; what a call costs doesn't grow with the
+// list (rule F1). The RPCs that might be unfit then are few, and kept apart for it.
+type lineup struct {
+	ring   *ring
+	cursor int
+	want   *wanted
+	step   int         // of the first candidate, from the cursor
+	unfit  []*endpoint // of those that were marked when the walk began
+
+	list  []*endpoint // the first candidate at least, if there is one
+	whole bool        // and all others
+	lone  bool        // there is no other
+	room  [1]*endpoint
+
+	resort bool // all are cooling, and are asked all the same
+}
+
+// lineUp makes the candidates of a walk that begins now. home is the URL of the one to begin
+// with; empty where that's the ring's business. The caller holds c.mu, and there is a ring.
+func (l *lineup) lineUp(c *chainState, w *wanted, home string, now time.Time) {
+	*l = lineup{ring: c.ring, cursor: c.cursor, want: w, list: l.room[:0]}
+	if w.ranks() || home != "" {
+		l.list, l.whole = candidates(c.ring, c.cursor, *w, now), true
+		preferHome(l.list, home)
+	} else {
+		l.lookForFirst(c, now)
+	}
+	l.lone = l.whole && len(l.list) == 1
+}
+
+// resortTo makes the candidates of what cools, where there are no others: all but those that
+// the call has tried, the one whose cooldown ends first at first (see [Config.LastResort]).
+// The caller holds c.mu.
+func (l *lineup) resortTo(tried map[string]bool, now time.Time) {
+	for step := range l.ring.endpoints {
+		e := l.ring.from(l.cursor, step)
+		if e.health.cooling(now) && !e.barred(now) && !tried[e.url] && l.want.suits(e, now) {
+			l.list = append(l.list, e)
+		}
+	}
+	slices.SortStableFunc(l.list, func(a, b *endpoint) int { return a.backAt(now).Compare(b.backAt(now)) })
+	l.resort, l.lone = true, len(l.list) == 1
+}
+
+func (l *lineup) lookForFirst(c *chainState, now time.Time) {
+	w := l.want
+	for step := range c.ring.endpoints {
+		e := c.ring.from(c.cursor, step)
+		if !w.fits(e, now) {
+			continue
+		}
+		if len(l.list) > 0 {
+			l.unfit = c.unfitNow(w, now)
+			return
+		}
+		l.list, l.step = append(l.list, e), step
+	}
+	l.whole = true
+}
+
+// leftAlone tells whether an RPC is left alone in this walk.
+func (l *lineup) leftAlone(e *endpoint, now time.Time) bool {
+	return e.barred(now) || !l.resort && e.health.cooling(now)
+}
+
+// unfitNow gives those of the marked RPCs that don't fit, and forgets those that nothing is
+// held against any more.
+func (c *chainState) unfitNow(w *wanted, now time.Time) (unfit []*endpoint) {
+	c.marked = slices.DeleteFunc(c.marked, func(e *endpoint) bool {
+		e.marked = e.pos >= 0 && e.mayBeUnfit(now)
+		return !e.marked
+	})
+	for _, e := range c.marked {
+		if !w.fits(e, now) {
+			unfit = append(unfit, e)
+		}
+	}
+	return unfit
+}
+
+// markUnfit sees to it that an RPC is looked at by all walks to come, as long as something
+// is held against it. The caller holds c.mu.
+func (c *chainState) markUnfit(e *endpoint) {
+	if !e.marked {
+		e.marked = true
+		c.marked = append(c.marked, e)
+	}
+}
+
+// mayBeUnfit tells whether anything that was found out about the RPC may keep calls from
+// it, now or later on.
+func (e *endpoint) mayBeUnfit(now time.Time) bool {
+	return e.expelled || e.backOff.lasts(now) || !e.health.clean() || now.Before(e.markedUntil)
+}
+
+// at gives the i-th candidate, nil behind the last one.
+func (l *lineup) at(c *chainState, i int) *endpoint {
+	if i >= len(l.list) {
+		l.fill(c)
+	}
+	if i >= len(l.list) {
+		return nil
+	}
+	return l.list[i]
+}
+
+// after gives the candidates behind the i-th one.
+func (l *lineup) after(c *chainState, i int) []*endpoint {
+	l.fill(c)
+	return l.list[i+1:]
+}
+
+// fill adds the candidates behind the first one.
+func (l *lineup) fill(c *chainState) {
+	if l.whole {
+		return
+	}
+	l.whole = true
+	out := make(map[*endpoint]bool, len(l.unfit))
+	for _, e := range l.unfit {
+		out[e] = true
+	}
+	c.mu.Lock() // for their caps, which a new list may change
+	defer c.mu.Unlock()
+	for step := l.step + 1; step < len(l.ring.endpoints); step++ {
+		if e := l.ring.from(l.cursor, step); !out[e] && !l.want.exclude[e.url] && l.want.need.fits(&e.caps) {
+			l.list = append(l.list, e)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package rpcpool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// listOf is a Directory of so many RPCs of all abilities.
+type listOf int
+
+func (n listOf) RPCs(context.Context, string) (*List, error) {
+	list := &List{Key: "eip155:1"}
+	for i := range int(n) {
+		list.RPCs = append(list.RPCs, RPC{URL: fmt.Sprintf("http://r%d.test/key", i), Caps: capsOf(i%3 > 0, uint64(i%2)*10_000, ArchiveFull)})
+	}
+	return list, nil
+}
+
+func (listOf) Report(context.Context, Report) error { return nil }
+
+// stillChain is a handle of so many RPCs, whose list is there.
+func stillChain(t testing.TB, rpcs int, change ...func(*Config)) *chainState {
+	t.Helper()
+	cfg := Config{
+		Proxies: []string{"socks5://p1.test:1080"}, Directory: listOf(rpcs), CacheDir: t.TempDir(),
+		RefreshInterval: 24 * time.Hour, Logger: slog.New(slog.DiscardHandler),
+	}
+	for _, each := range change {
+		each(&cfg)
+	}
+	pool, err := New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = pool.Close() })
+	c := pool.Chain("1").s
+	require.NoError(t, c.ensureList(t.Context(), time.Hour))
+	return c
+}
+
+// Rule A4.2a: the candidates of a walk are those of its start, in the order of the ring,
+// whatever is found out about them while it lasts.
+func TestCandidatesAreThoseOfTheStart(t *testing.T) {
+	for seed := range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(uint64(seed), 1))
+			c := stillChain(t, 1+random.IntN(8))
+			k := c.newCall(t.Context(), newEncodedRequest(c.pool, "debug_x", []byte(noParams)))
+			k.want.need.sendTx = random.IntN(3) == 0
+			k.want.read = blockRead{kind: "state", block: 100, numbered: random.IntN(2) == 0}
+			for range 12 {
+				for range random.IntN(2 * len(c.ring.endpoints)) {
+					happen(k, random)
+				}
+				k.want.exclude = map[string]bool{c.ring.endpoints[random.IntN(len(c.ring.endpoints))].url: random.IntN(2) == 0}
+				want := candidates(c.ring, c.cursor, k.want, time.Now())
+				require.True(t, k.lineUp())
+				require.Equal(t, len(want) == 1, k.line.lone)
+				for i, e := range want {
+					require.Equal(t, e.label, k.line.at(c, i).label)
+					for range random.IntN(3) {
+						happen(k, random)
+					}
+				}
+				require.Nil(t, k.line.at(c, len(want)))
+				if len(want) > 0 {
+					require.Len(t, k.line.after(c, 0), len(want)-1)
+				}
+				require.LessOrEqual(t, len(c.marked), len(c.ring.endpoints))
+				checkLastResort(t, k)
+				time.Sleep(time.Duration(random.IntN(400)) * time.Second)
+			}
+		})
+	}
+}
+
+// checkLastResort looks at whom a call would turn to as a last resort: RPCs that cool and
+// are left alone for nothing else, the one that is back first at first, and none twice.
+func checkLastResort(t *testing.T, k *call) {
+	now := time.Now()
+	l := lineup{ring: k.chain.ring, cursor: k.chain.cursor, want: &k.want}
+	tried := k.chain.ring.endpoints[0]
+	l.resortTo(map[string]bool{tried.url: true}, now)
+	last := now
+	for _, e := range l.list {
+		require.NotSame(t, tried, e)
+		require.False(t, e.expelled || e.backOff.lasts(now), e.label)
+		require.True(t, e.backAt(now).After(now))
+		require.False(t, e.backAt(now).Before(last), "%s is back before the one before it", e.label)
+		last = e.backAt(now)
+	}
+}
+
+// happen lets something be found out about an RPC.
+func happen(k *call, random *rand.Rand) {
+	c := k.chain
+	e := c.ring.endpoints[random.IntN(len(c.ring.endpoints))]
+	switch random.IntN(7) {
+	case 0, 1:
+		k.fail(e, &failure{at: time.Now(), final: true}, outcome{})
+	case 2:
+		k.rest(e, outcome{})
+	case 3:
+		k.expel(e, outcome{})
+	case 4:
+		c.markUnsupported(e, []string{"debug_x", "debug_y"}[random.IntN(2)])
+	case 5:
+		out := k.want.exclude[e.url]
+		_ = k.passOver(e, k.req, outcome{judgement: judgement{verdict: VerdictNoState, pruned: true}})
+		k.want.exclude[e.url] = out // which only the RPC that was asked is
+	case 6:
+		c.served(e, 0)
+	}
+}
+
+// instantRequest is answered at once, without a transport.
+type instantRequest struct{ *callRequest }
+
+func (instantRequest) send(context.Context, target) outcome {
+	return outcome{judgement: judgement{verdict: VerdictOK}, result: instantResult}
+}
+
+var instantResult = json.RawMessage(`"0x1"`)
+
+// engineCall makes a call that no transport has a part in.
+func engineCall(ctx context.Context, c *chainState, req request) error {
+	_, err := c.do(ctx, req)
+	return err
+}
+
+// Rule F1: what the engine allocates for a call is the same for a list of 5 and of 1,000,
+// in every mode, and however many RPCs of the list are cooling.
+func TestEngineAllocatesNothingPerRPC(t *testing.T) {
+	for _, mode := range []Mode{Sticky, RoundRobin} {
+		for _, rpcs := range []int{1, 5, 1000} {
+			c := stillChain(t, rpcs, func(cfg *Config) { cfg.Mode = mode })
+			req := instantRequest{newEncodedRequest(c.pool, "eth_chainId", []byte(noParams))}
+			allocs := testing.AllocsPerRun(200, func() { _ = engineCall(t.Context(), c, req) })
+			require.LessOrEqual(t, allocs, 9.0, "%s, %d RPCs", mode, rpcs)
+		}
+	}
+}
+
+// BenchmarkEngine is a call without its transport: rings of 5 and of 1,000 RPCs cost the
+// same (rule F1).
+func BenchmarkEngine(b *testing.B) {
+	for _, rpcs := range []int{5, 1000} {
+		for _, mode := range []Mode{Sticky, RoundRobin} {
+			c := stillChain(b, rpcs, func(cfg *Config) { cfg.Mode = mode })
+			req := instantRequest{newEncodedRequest(c.pool, "eth_chainId", []byte(noParams))}
+			b.Run(fmt.Sprintf("%s/%d", mode, rpcs), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := engineCall(b.Context(), c, req); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+			b.Run(fmt.Sprintf("%s/%d/g64", mode, rpcs), func(b *testing.B) {
+				b.ReportAllocs()
+				b.SetParallelism(32)
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						_ = engineCall(b.Context(), c, req)
+					}
+				})
+			})
+		}
+	}
+}
