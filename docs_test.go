@@ -5,10 +5,12 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,6 +96,45 @@ func TestDocsLinks(t *testing.T) {
 	t.Parallel()
 	said, err := exec.CommandContext(t.Context(), "go", "run", "./scripts/doclinks", ".").CombinedOutput()
 	require.NoError(t, err, "%s", said)
+}
+
+// Each test that SECURITY.md names exists, and so does each scenario.
+func TestDocsSecurityTests(t *testing.T) {
+	t.Parallel()
+	page := readPage(t, "SECURITY.md")
+	tests := testNames(t)
+	names := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w*`).FindAllString(page, -1)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		require.True(t, tests[name], "SECURITY.md names %s, which isn't there", name)
+	}
+	for _, scenario := range regexp.MustCompile(`TestConformance/([\w.-]+)`).FindAllStringSubmatch(page, -1) {
+		require.FileExists(t, "testdata/conformance/"+scenario[1]+".json")
+	}
+}
+
+// testNames are the tests and fuzz targets of all modules of the repository.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	err := fs.WalkDir(os.DirFS("."), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, match := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+			names[match[1]] = true
+		}
+		return err
+	})
+	require.NoError(t, err)
+	return names
 }
 
 // docBlocks gives the blocks of Go of all pages that users read.

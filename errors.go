@@ -268,7 +268,8 @@ func (e *LogsError) Unwrap() error { return e.Err }
 func (*LogsError) rpcPoolError() {}
 
 // MalformedResponseError says that an RPC's answer was a JSON-RPC result, but of
-// a kind that a log query can't use (rule A9.3).
+// a kind that a log query can't use (rule A9.3), or that can't be decoded into what
+// the caller wants ([CallAs], [Chain.CallContext]).
 type MalformedResponseError struct {
 	// Method is the method whose result can't be used.
 	Method string
