@@ -42,6 +42,7 @@ func TestNewRefusesWhatCantBeUsed(t *testing.T) {
 		"negative timeout":     {func(c *Config) { c.Timeout = -time.Second }, "Timeout"},
 		"negative rounds":      {func(c *Config) { c.MaxRounds = -1 }, "MaxRounds"},
 		"negative refresh":     {func(c *Config) { c.RefreshInterval = -1 }, "RefreshInterval"},
+		"negative conns":       {func(c *Config) { c.MaxConns = -1 }, "MaxConns"},
 		"negative size":        {func(c *Config) { c.MaxResponseBytes = -1 }, "MaxResponseBytes"},
 		"no URL":               {func(c *Config) { c.APIURL = "" }, "APIURL"},
 		"URL without scheme":   {func(c *Config) { c.APIURL = "pool.test/secret" }, "APIURL"},
@@ -133,7 +134,7 @@ func TestConfigFieldsAreAllChecked(t *testing.T) {
 	known := map[string]bool{
 		"Proxies": true, "APIURL": true, "APIKey": true, "Directory": true, "Mode": true, "Timeout": true,
 		"MaxRounds": true, "RefreshInterval": true, "CacheDir": true, "ProxyCheckURL": true,
-		"MaxInFlight": true, "MaxWait": true, "MaxRequests": true, "NonIdempotent": true, "VerifyChainID": true,
+		"MaxInFlight": true, "MaxConns": true, "MaxWait": true, "LastResort": true, "MaxRequests": true, "NonIdempotent": true, "VerifyChainID": true,
 		"MaxResponseBytes": true, "Rules": true, "Logger": true, "RootCAs": true, "DialContext": true,
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {

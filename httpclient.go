@@ -55,7 +55,9 @@ type httpOptions struct {
 func (c *Chain) HTTPClient(opts ...HTTPOption) *http.Client {
 	var options httpOptions
 	for _, opt := range opts {
-		opt(&options)
+		if opt != nil {
+			opt(&options)
+		}
 	}
 	if options.join != nil {
 		return &http.Client{

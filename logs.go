@@ -149,7 +149,9 @@ func (c *Chain) LogChunks(ctx context.Context, filter LogFilter, opts ...LogsOpt
 func newLogsOptions(opts []LogsOption) logsOptions {
 	options := logsOptions{chunk: defaultChunk, concurrency: 1}
 	for _, opt := range opts {
-		opt(&options)
+		if opt != nil {
+			opt(&options)
+		}
 	}
 	return options
 }

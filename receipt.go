@@ -53,7 +53,9 @@ func (c *Chain) WaitReceipt(ctx context.Context, hash string, opts ...WaitOption
 	}
 	w := &receiptWait{chain: c.s, hash: strings.ToLower(hash), confirmations: 1}
 	for _, opt := range opts {
-		opt(w)
+		if opt != nil {
+			opt(w)
+		}
 	}
 	if raw := c.s.keptTransaction(w.hash); raw != nil {
 		w.nonce, w.nonceKnown = transactionNonce(raw)

@@ -49,7 +49,9 @@ func (c *Chain) Run(ctx context.Context, fn func(ctx context.Context, url string
 	}
 	req := &runRequest{pool: c.s.pool, fn: fn}
 	for _, opt := range opts {
-		opt(req)
+		if opt != nil {
+			opt(req)
+		}
 	}
 	_, err := c.s.do(ctx, req)
 	return err

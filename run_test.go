@@ -252,3 +252,18 @@ func TestRunOnAnIdleConnectionThatDied(t *testing.T) {
 		require.Empty(t, w.Pool.Reports())
 	})
 }
+
+// A nil option is passed over, wherever options are taken.
+func TestNilOptions(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1", rpcpooltest.Logs()))
+		chain := open(t, w).Chain("1", nil)
+		require.NotNil(t, chain.HTTPClient(nil))
+		require.NoError(t, chain.Run(t.Context(), func(context.Context, string, *http.Client) error { return nil }, nil))
+		_, err := chain.GetLogsChunked(t.Context(), rpcpool.LogFilter{FromBlock: 1, ToBlock: 2}, nil)
+		require.NoError(t, err)
+		_, err = chain.WaitReceipt(t.Context(), "0x", nil)
+		require.Error(t, err)
+	})
+}
