@@ -97,7 +97,7 @@ func TestReportsAreBounded(t *testing.T) {
 		w.List("1", nodes...)
 		gate := rpcpooltest.NewGate()
 		w.Pool.ScriptReports(rpcpooltest.PoolTake().Hold(gate))
-		pool := open(t, w)
+		pool := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxConns = callers }) // nobody stands in line
 
 		began := time.Now()
 		var calls sync.WaitGroup
