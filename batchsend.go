@@ -36,7 +36,12 @@ func (c *chainState) doBatch(ctx context.Context, elements []batchElement) {
 			todo = append(todo, &elements[i])
 		}
 	}
+	if watch := c.watchCall(ctx, KindBatch, "", len(elements)); watch != nil {
+		ctx = watch.ctx
+		defer func() { watch.end(resultOf(batchError(elements))) }()
+	}
 	if len(todo) == 1 {
+		todo[0].call.kind = KindBatchElement
 		todo[0].result, todo[0].err = c.do(ctx, todo[0].call)
 		return
 	}

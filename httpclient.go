@@ -178,7 +178,7 @@ func newRawCall(p *poolState, r *jsonrpc.Request) (*callRequest, error) {
 	}
 	id := p.ids.Add(1)
 	return &callRequest{
-		pool: p, name: r.Method, params: r.Params, id: id,
+		pool: p, name: r.Method, params: r.Params, id: id, kind: KindHTTP,
 		body: jsonrpc.AppendRawRequest(nil, id, r.Method, r.Params),
 	}, nil
 }
