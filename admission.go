@@ -18,6 +18,8 @@ type visit struct {
 	e        *endpoint
 	onlyHead bool   // the head is all that is wanted
 	always   bool   // and is asked for although it is known
+	behind   bool   // it is passed over because of its head
+	back     bool   // it has passed its trial
 	asked    int    // how often the head was asked for in this visit
 	trial    bool   // the one request that an RPC gets after its cooldown
 	probe    *probe // what this visit is finding out; nil if nothing
@@ -26,8 +28,6 @@ type visit struct {
 	proxy      *proxy
 	triedOther bool          // another proxy was tried because the RPC blocked one's address
 	refusals   int           // by proxies
-	behind     bool          // it is passed over because of its head
-	back       bool          // it has passed its trial
 	took       time.Duration // of the last attempt
 }
 

@@ -53,8 +53,8 @@ func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
 		took := time.Since(start)
 		e.meter.end(&out, took)
 		p.meter.end(&out, took)
-		if k.seen != nil {
-			k.seen.took = took
+		if k.watch != nil {
+			k.watch.took = took
 		}
 	}()
 	out = req.send(ctx, target{chain: k.key, endpoint: e, proxy: p})

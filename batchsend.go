@@ -41,8 +41,7 @@ func (c *chainState) doBatch(ctx context.Context, elements []batchElement) {
 		defer func() { watch.end(resultOf(batchError(elements))) }()
 	}
 	if len(todo) == 1 {
-		todo[0].call.kind = KindBatchElement
-		todo[0].result, todo[0].err = c.do(ctx, todo[0].call)
+		todo[0].result, todo[0].err = c.do(c.pool.asKind(ctx, KindBatchElement), todo[0].call)
 		return
 	}
 	b := &batchRun{

@@ -35,7 +35,6 @@ type callRequest struct {
 	params []byte // JSON, an array or object
 	id     uint64
 	body   []byte
-	kind   CallKind // what made it, where its type doesn't say; see kindOf
 }
 
 func newCallRequest(p *poolState, method string, params []any) (*callRequest, error) {

@@ -64,9 +64,8 @@ type call struct {
 	callers context.Context // the caller's own, where the budget has a time
 	cancel  context.CancelFunc
 
-	leg   *hedgeLeg     // of a hedged read; nil else
-	watch *callWatch    // what hooks see; nil where none wants to
-	seen  *attemptWatch // the attempt that they haven't seen the end of
+	leg   *hedgeLeg  // of a hedged read; nil else
+	watch *callWatch // what hooks see; nil where none wants to
 
 	shunned  *proxy // through which a hurried attempt got no answer
 	hurried  bool   // an attempt in this round was cut short by the caller's deadline
@@ -160,7 +159,7 @@ func (k *call) finish() (result json.RawMessage, err error) {
 	defer k.settle()
 	k.run()
 	if k.doubtful {
-		if hash, found := k.chain.lookUp(asInternal(k.ctx), k.req.encodedParams()); found {
+		if hash, found := k.chain.lookUp(k.pool.asKind(k.ctx, KindInternal), k.req.encodedParams()); found {
 			return hash, nil
 		}
 	}
@@ -350,7 +349,7 @@ func (k *call) visit(v *visit) step {
 			}
 		}
 		out, deaths := k.attempt(v, req)
-		if k.seen != nil {
+		if k.watch != nil {
 			k.tellAttempt(&out)
 		}
 		if k.err != nil {

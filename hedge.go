@@ -160,10 +160,7 @@ func (c *chainState) doHedged(ctx context.Context, req request) (result json.Raw
 		select {
 		case <-timer.C:
 			if best == nil && first.at.Load() != nil && h.pay() {
-				if watch != nil {
-					watch.hedged.Store(true)
-				}
-				c.startLeg(ctx, req, &hedgeLeg{avoid: first.at.Load(), watch: watch}, ends)
+				c.startLeg(ctx, req, &hedgeLeg{avoid: first.at.Load(), watch: watch.hedge()}, ends)
 				running++
 			}
 		case end := <-ends:
@@ -220,7 +217,7 @@ func (c *chainState) startLeg(ctx context.Context, req request, leg *hedgeLeg, e
 		ends <- hedgeEnd{err: err}
 		return
 	}
-	k.leg, k.watch = leg, leg.watch
+	k.leg, k.watch = leg, leg.watch.ofLeg()
 	if leg.avoid != nil {
 		k.want.exclude = map[string]bool{leg.avoid.e.url: true}
 	}

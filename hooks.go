@@ -171,6 +171,9 @@ type hookSet struct {
 	stale    []hooked[StaleHook]
 }
 
+// watchCalls tells whether any hook wants to know of calls or attempts.
+func (s *hookSet) watchCalls() bool { return len(s.call) > 0 || len(s.attempt) > 0 }
+
 // hooked is a hook in one of its parts.
 type hooked[T any] struct {
 	hook  T

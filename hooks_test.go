@@ -472,6 +472,7 @@ func TestHooksTellOfSplits(t *testing.T) {
 // fresh enough for ends as stale.
 func TestHooksTellOfStaleRPCs(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.SetKeepAlive(false) // each request has a connection of its own, none is spare
 		r := &hookLog{}
 		_, chain := freshWorld(t, w, rpcpool.Freshness{}, [][]rpcpooltest.EVMFault{{rpcpooltest.Lagging(10)}, {}, {}},
 			func(cfg *rpcpool.Config) { cfg.Hooks = []rpcpool.Hook{r} })

@@ -19,21 +19,46 @@ type callWatch struct {
 	ctx    context.Context // as hooks have given it
 	start  CallStart
 	began  time.Time
-	count  atomic.Int64 // attempts begun
-	hedged atomic.Bool
+	counts *watchCounts // own, or those of the whole of a hedged read
+	own    watchCounts
+
+	seen *attemptWatch // the attempt whose end hooks haven't seen; nil if none
+	took time.Duration // of the last attempt
+}
+
+type watchCounts struct {
+	attempts atomic.Int64 // that were begun
+	hedged   atomic.Bool
+}
+
+// ofLeg is the part of a hedged read's watch that one of its two calls has.
+func (w *callWatch) ofLeg() *callWatch {
+	if w == nil {
+		return nil
+	}
+	return &callWatch{pool: w.pool, ctx: w.ctx, start: w.start, began: w.began, counts: w.counts}
+}
+
+// hedge notes that a second RPC is asked.
+func (w *callWatch) hedge() *callWatch {
+	if w != nil {
+		w.counts.hedged.Store(true)
+	}
+	return w
 }
 
 // watchCall tells hooks that a call begins; nil where none wants to know of calls or
 // attempts.
 func (c *chainState) watchCall(ctx context.Context, kind CallKind, method string, elements int) *callWatch {
 	hooks := c.pool.hooks
-	if len(hooks.call) == 0 && len(hooks.attempt) == 0 {
+	if !hooks.watchCalls() {
 		return nil
 	}
 	w := &callWatch{
 		pool: c.pool, ctx: ctx, began: time.Now(),
 		start: CallStart{ChainLabels: c.labels(), Kind: kind, Method: method, Elements: elements},
 	}
+	w.counts = &w.own
 	given := ctx
 	tell(hooks.call, func(h CallHook) {
 		if next := h.CallStarted(given, w.start); next != nil {
@@ -46,7 +71,7 @@ func (c *chainState) watchCall(ctx context.Context, kind CallKind, method string
 
 // watchRequest is watchCall for a request.
 func (c *chainState) watchRequest(ctx context.Context, req request) *callWatch {
-	if len(c.pool.hooks.call) == 0 && len(c.pool.hooks.attempt) == 0 {
+	if !c.pool.hooks.watchCalls() {
 		return nil
 	}
 	return c.watchCall(ctx, kindOf(ctx, req), req.method(), 0)
@@ -58,16 +83,14 @@ var errNotReturned = errors.New("rpcpool: the call didn't return")
 // end tells hooks that the call has ended.
 func (w *callWatch) end(result CallResult) {
 	end := CallEnd{
-		CallStart: w.start, Result: result, Attempts: int(w.count.Load()), Hedged: w.hedged.Load(), Duration: time.Since(w.began),
+		CallStart: w.start, Result: result, Attempts: int(w.counts.attempts.Load()), Hedged: w.counts.hedged.Load(), Duration: time.Since(w.began),
 	}
 	tell(w.pool.hooks.call, func(h CallHook) { h.CallEnded(w.ctx, end) })
 }
 
 // tellEnd tells hooks that the call ends with an error, or nil.
 func (k *call) tellEnd(err error) {
-	if k.seen != nil { // a panic came between
-		k.tellAttempt(&outcome{})
-	}
+	k.tellAttempt(&outcome{}) // where a panic came between
 	req := k.req
 	if ballot, ok := req.(*vote); ok {
 		req = ballot.request
@@ -82,23 +105,24 @@ func (k *call) tellEnd(err error) {
 	k.watch.end(result)
 }
 
-// internalKey marks the context of calls that the library makes by itself.
-type internalKey struct{}
+// kindKey has the kind of the calls that are made with a context, where the type of the
+// request doesn't say it.
+type kindKey struct{}
 
-func asInternal(ctx context.Context) context.Context {
-	return context.WithValue(ctx, internalKey{}, true)
+// asKind gives a context for calls of a kind, if any hook wants to know.
+func (p *poolState) asKind(ctx context.Context, kind CallKind) context.Context {
+	if !p.hooks.watchCalls() {
+		return ctx
+	}
+	return context.WithValue(ctx, kindKey{}, kind)
 }
 
 // kindOf says what made a call.
 func kindOf(ctx context.Context, req request) CallKind {
-	if ctx.Value(internalKey{}) != nil {
-		return KindInternal
+	if kind, ok := ctx.Value(kindKey{}).(CallKind); ok {
+		return kind
 	}
 	switch r := req.(type) {
-	case *callRequest:
-		if r.kind != "" {
-			return r.kind
-		}
 	case *pieceRequest:
 		return KindLogs
 	case *batchedRequest:
@@ -185,7 +209,7 @@ func observed(ctx, values context.Context) context.Context {
 // Value gives the hooks' values, but for those that the library goes by.
 func (c observedContext) Value(key any) any {
 	switch key.(type) {
-	case budgetKey, tokenKey, internalKey:
+	case budgetKey, tokenKey, kindKey:
 		return c.Context.Value(key)
 	}
 	if value := c.values.Value(key); value != nil {
@@ -198,38 +222,41 @@ func (c observedContext) Value(key any) any {
 type attemptWatch struct {
 	ctx   context.Context
 	start AttemptStart
-	took  time.Duration
 }
 
 // watchAttempt tells hooks that an attempt begins, and gives the context that it has.
 func (k *call) watchAttempt(v *visit, req request) context.Context {
-	number := k.watch.count.Add(1)
+	number := k.watch.counts.attempts.Add(1)
 	if len(k.pool.hooks.attempt) == 0 {
 		return k.ctx
 	}
-	k.seen = &attemptWatch{start: AttemptStart{
+	seen := &attemptWatch{start: AttemptStart{
 		ChainLabels: k.chain.labels(), Kind: k.watch.start.Kind, Method: req.method(),
 		RPC: v.e.label, Proxy: v.proxy.label, Number: int(number),
 		Hedged: k.leg != nil && k.leg.avoid != nil, Question: req != k.req,
 	}}
 	given := k.ctx
 	tell(k.pool.hooks.attempt, func(h AttemptHook) {
-		if next := h.AttemptStarted(given, k.seen.start); next != nil {
+		if next := h.AttemptStarted(given, seen.start); next != nil {
 			given = next
 		}
 	})
-	k.seen.ctx = observed(k.ctx, given)
-	return k.seen.ctx
+	seen.ctx = observed(k.ctx, given)
+	k.watch.seen = seen
+	return seen.ctx
 }
 
-// tellAttempt tells hooks that the attempt has ended that they have seen begin. An outcome
-// without a verdict is nobody's.
+// tellAttempt tells hooks that the attempt has ended that they have seen begin, if there is
+// one. An outcome without a verdict is nobody's.
 func (k *call) tellAttempt(out *outcome) {
-	seen := k.seen
-	k.seen = nil
+	seen := k.watch.seen
+	if seen == nil {
+		return
+	}
+	k.watch.seen = nil
 	end := AttemptEnd{
 		AttemptStart: seen.start, Verdict: out.verdict, Class: classOf(out),
-		Detail: out.detail, Bytes: len(out.result), Duration: seen.took,
+		Detail: out.detail, Bytes: len(out.result), Duration: k.watch.took,
 	}
 	if out.verdict == "" {
 		end.Detail = "the call ended"

@@ -116,7 +116,7 @@ func (t *rpcTransport) call(ctx context.Context, r *jsonrpc.Request) (json.RawMe
 	if err != nil {
 		return nil, err
 	}
-	return t.chain.do(ctx, call)
+	return t.chain.do(t.chain.pool.asKind(ctx, KindHTTP), call)
 }
 
 // callAll carries the requests of a batch round the ring.
@@ -178,7 +178,7 @@ func newRawCall(p *poolState, r *jsonrpc.Request) (*callRequest, error) {
 	}
 	id := p.ids.Add(1)
 	return &callRequest{
-		pool: p, name: r.Method, params: r.Params, id: id, kind: KindHTTP,
+		pool: p, name: r.Method, params: r.Params, id: id,
 		body: jsonrpc.AppendRawRequest(nil, id, r.Method, r.Params),
 	}, nil
 }

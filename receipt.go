@@ -58,7 +58,7 @@ func (c *Chain) WaitReceipt(ctx context.Context, hash string, opts ...WaitOption
 	if raw := c.s.keptTransaction(w.hash); raw != nil {
 		w.nonce, w.nonceKnown = transactionNonce(raw)
 	}
-	return w.wait(asInternal(ctx))
+	return w.wait(w.chain.pool.asKind(ctx, KindInternal))
 }
 
 // receiptWait is a wait for one transaction.
