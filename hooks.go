@@ -125,8 +125,8 @@ func checkHook(h Hook) string {
 		case is.Kind() != reflect.Pointer && pointer.Implements(kind):
 			return fmt.Sprintf("is a %s, whose pointer implements %s; give the pointer", is, kind.Name())
 		default:
-			for i := range kind.NumMethod() {
-				if name := kind.Method(i).Name; hasMethod(is, name) {
+			for m := range kind.Methods() {
+				if name := m.Name; hasMethod(is, name) {
 					return fmt.Sprintf("is a %s, which has a method %s and doesn't implement %s; it needs %s",
 						is, name, kind.Name(), signatures(kind))
 				}
@@ -151,8 +151,7 @@ func hasMethod(t reflect.Type, name string) bool {
 // signatures writes an interface's methods.
 func signatures(kind reflect.Type) string {
 	var methods []string
-	for i := range kind.NumMethod() {
-		m := kind.Method(i)
+	for m := range kind.Methods() {
 		methods = append(methods, m.Name+strings.TrimPrefix(m.Type.String(), "func"))
 	}
 	return strings.Join(methods, " and ")
@@ -220,6 +219,23 @@ func tell[T any](hooks []hooked[T], call func(T)) {
 func (h *hooked[T]) tell(call func(T)) {
 	defer h.guard.recover()
 	call(h.hook)
+}
+
+// thread leads a context through the hooks, each of which may make another of it.
+func thread[T any](ctx context.Context, hooks []hooked[T], call func(T, context.Context) context.Context) context.Context {
+	if len(hooks) == 0 {
+		return ctx
+	}
+	return thread(hooks[0].thread(ctx, call), hooks[1:], call)
+}
+
+func (h *hooked[T]) thread(ctx context.Context, call func(T, context.Context) context.Context) (next context.Context) {
+	next = ctx // also where it panics
+	defer h.guard.recover()
+	if made := call(h.hook, ctx); made != nil {
+		next = made
+	}
+	return next
 }
 
 // recover ends a hook's panic. It is deferred itself: only so does it see the panic.

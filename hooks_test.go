@@ -300,6 +300,33 @@ func TestHooksContextChangesNothing(t *testing.T) {
 	})
 }
 
+// listContext is a context that can't be compared.
+type listContext struct {
+	context.Context
+	list []string
+}
+
+// A context of a type that can't be compared is as good as any.
+func TestHooksTakeAnyContext(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1"))
+		pool := open(t, w, func(cfg *rpcpool.Config) { cfg.Hooks = []rpcpool.Hook{keepsContext{}} })
+		_, err := pool.Chain("1").Call(listContext{t.Context(), []string{"x"}}, "eth_call")
+		require.NoError(t, err)
+	})
+}
+
+// keepsContext is a hook that leaves contexts as they are.
+type keepsContext struct{}
+
+func (keepsContext) CallStarted(ctx context.Context, _ rpcpool.CallStart) context.Context { return ctx }
+func (keepsContext) CallEnded(context.Context, rpcpool.CallEnd)                           {}
+func (keepsContext) AttemptStarted(ctx context.Context, _ rpcpool.AttemptStart) context.Context {
+	return ctx
+}
+func (keepsContext) AttemptEnded(context.Context, rpcpool.AttemptEnd) {}
+
 // Each fault of a story is told as often as the script caused it, by its class.
 func TestHooksCountWhatTheScriptCaused(t *testing.T) {
 	waiting := func(cfg *rpcpool.Config) { cfg.MaxWait = 20 * time.Second }
@@ -884,7 +911,7 @@ func TestHooksThatPanic(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		sound.agrees(t, w)
-		require.Equal(t, len(sound.lines()), len(broken.lines()), "it is told all the same")
+		require.Len(t, broken.lines(), len(sound.lines()), "it is told all the same")
 		require.Equal(t, 1, strings.Count(logged.String(), "level=ERROR"), "%s", logged.String())
 		require.Contains(t, logged.String(), "Hooks[0] (*rpcpool_test.hookLog)")
 		require.Contains(t, logged.String(), "hooks_test.go", "the stack says where")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -59,13 +60,9 @@ func (c *chainState) watchCall(ctx context.Context, kind CallKind, method string
 		start: CallStart{ChainLabels: c.labels(), Kind: kind, Method: method, Elements: elements},
 	}
 	w.counts = &w.own
-	given := ctx
-	tell(hooks.call, func(h CallHook) {
-		if next := h.CallStarted(given, w.start); next != nil {
-			given = next
-		}
-	})
-	w.ctx = observed(ctx, given)
+	w.ctx = observed(ctx, thread(ctx, hooks.call, func(h CallHook, ctx context.Context) context.Context {
+		return h.CallStarted(ctx, w.start)
+	}))
 	return w
 }
 
@@ -200,22 +197,20 @@ type observedContext struct {
 }
 
 func observed(ctx, values context.Context) context.Context {
-	if ctx == values { //nolint:errorlint // contexts are no errors
+	// Contexts of a user's own type needn't be comparable, pointers are.
+	if reflect.TypeOf(ctx).Kind() == reflect.Pointer && ctx == values {
 		return ctx
 	}
-	return observedContext{ctx, values}
+	return &observedContext{ctx, values}
 }
 
 // Value gives the hooks' values, but for those that the library goes by.
-func (c observedContext) Value(key any) any {
+func (c *observedContext) Value(key any) any {
 	switch key.(type) {
 	case budgetKey, tokenKey, kindKey:
 		return c.Context.Value(key)
 	}
-	if value := c.values.Value(key); value != nil {
-		return value
-	}
-	return c.Context.Value(key)
+	return c.values.Value(key)
 }
 
 // attemptWatch is what hooks see of one attempt.
@@ -235,13 +230,9 @@ func (k *call) watchAttempt(v *visit, req request) context.Context {
 		RPC: v.e.label, Proxy: v.proxy.label, Number: int(number),
 		Hedged: k.leg != nil && k.leg.avoid != nil, Question: req != k.req,
 	}}
-	given := k.ctx
-	tell(k.pool.hooks.attempt, func(h AttemptHook) {
-		if next := h.AttemptStarted(given, seen.start); next != nil {
-			given = next
-		}
-	})
-	seen.ctx = observed(k.ctx, given)
+	seen.ctx = observed(k.ctx, thread(k.ctx, k.pool.hooks.attempt, func(h AttemptHook, ctx context.Context) context.Context {
+		return h.AttemptStarted(ctx, seen.start)
+	}))
 	k.watch.seen = seen
 	return seen.ctx
 }
