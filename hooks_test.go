@@ -210,6 +210,9 @@ func TestHooksTellACallInOrder(t *testing.T) {
 			"attempt 2 r2 p1 eth_call", "attempted 2 ok none",
 			"end ok 2",
 		}, r.lines())
+		queued := slices.IndexFunc(r.events, func(e recorded) bool { return e.event == any(of[rpcpool.ReportEvent](r)[0]) })
+		end := slices.IndexFunc(r.events, func(e recorded) bool { _, is := e.event.(rpcpool.CallEnd); return is })
+		require.Less(t, queued, end, "the end comes when all is settled")
 		ended := of[rpcpool.AttemptEnd](r)[1]
 		require.Equal(t, rpcpool.AttemptStart{
 			ChainLabels: rpcpool.ChainLabels{Chain: "1"}, Kind: rpcpool.KindCall, Method: "eth_call",
@@ -297,6 +300,20 @@ func TestHooksContextChangesNothing(t *testing.T) {
 			_, err = pool.Chain("1").Call(ctx, "eth_call")
 		}
 		require.ErrorAs(t, err, new(*rpcpool.BudgetError), "and so does the caller's own budget")
+		err = pool.Chain("1").Run(t.Context(), func(ctx context.Context, url string, client *http.Client) error {
+			for range 4 {
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"eth_call"}`))
+				require.NoError(t, err)
+				req.Header.Set("Content-Type", "application/json")
+				res, err := client.Do(req)
+				if err != nil {
+					return err
+				}
+				res.Body.Close()
+			}
+			return nil
+		})
+		require.NoError(t, err, "the hook's budget of one request isn't the function's")
 	})
 }
 
@@ -604,6 +621,23 @@ func TestHooksTellOfLists(t *testing.T) {
 	})
 }
 
+// The list that proxies are checked by is told as such.
+func TestHooksTellOfListsForChecks(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1", rpcpooltest.ProxyCode(5))
+		w.List("8453", w.Node("r1"), w.Node("r2"), w.Node("r3"))
+		w.List("eip155:1", w.Node("check1"), w.Node("check2"), w.Node("check3"))
+		pool, r := watched(t, w)
+		_, err := pool.Chain("8453").Call(t.Context(), "eth_call")
+		require.ErrorAs(t, err, new(*rpcpool.ProxyError))
+		require.Equal(t, []rpcpool.ListEvent{
+			{ChainLabels: rpcpool.ChainLabels{Chain: "8453"}, Source: rpcpool.ListFromPool, RPCs: 3},
+			{ChainLabels: rpcpool.ChainLabels{Chain: "eip155:1"}, Source: rpcpool.ListFromPool, RPCs: 3, Checks: true},
+		}, of[rpcpool.ListEvent](r))
+		require.True(t, of[rpcpool.ProxyEvent](r)[0].Checked)
+	})
+}
+
 // complaints is a Directory of RPCs that nobody can reach, which takes reports slowly.
 type complaints struct {
 	rpcs int
@@ -855,23 +889,23 @@ func TestHooksUnderManyCallers(t *testing.T) {
 // is held while it is told.
 func TestHooksMayUseThePool(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
-		w.Proxy("p1", rpcpooltest.ProxyRefuse().FromStep(5).Times(1))
+		w.SetKeepAlive(false)
+		w.Proxy("p1", rpcpooltest.ProxyCarry().Times(4), rpcpooltest.ProxyRefuse().Times(1))
 		w.Proxy("p2")
 		logs := rpcpooltest.LogsUpTo(100, rpcpooltest.Error(-32000, "block range too large")).Method("eth_getLogs")
-		w.List("1", w.Node("r1", rpcpooltest.Status(500).Times(1), rpcpooltest.RateLimited(time.Second).Times(1), logs), w.Node("r2", logs))
+		w.List("1", w.Node("r1", rpcpooltest.Status(500).Times(1), logs), w.Node("r2", rpcpooltest.RateLimited(time.Second).Times(2), logs))
 		w.List("2", w.Node("other"))
 		var pool *rpcpool.Pool
-		var calls atomic.Int64
+		var inside atomic.Bool
 		r := &hookLog{each: func(event any) {
 			for _, chain := range pool.Chains() {
 				_ = chain.Stats()
 				_ = chain.HighWater()
 			}
 			_ = pool.ProxyStats()
-			if strings.Contains(fmt.Sprintf("%+v", event), "Chain:2") || calls.Add(1) > 100 {
-				return
-			}
-			if _, starts := event.(rpcpool.AttemptStart); !starts {
+			_, starts := event.(rpcpool.AttemptStart)
+			if !starts && inside.CompareAndSwap(false, true) { // else it is an event of the hook's own call
+				defer inside.Store(false)
 				_, err := pool.Chain("2").Call(within(t, time.Hour), "eth_call")
 				assert.NoError(t, err)
 			}
@@ -888,7 +922,11 @@ func TestHooksMayUseThePool(t *testing.T) {
 		_, err := pool.Chain("1").GetLogsChunked(t.Context(), rpcpool.LogFilter{FromBlock: 0, ToBlock: 300})
 		require.NoError(t, err)
 		require.Less(t, time.Since(start), 5*time.Minute, "nobody waited for anybody")
-		require.NotEmpty(t, of[rpcpool.CooldownEvent](r))
+		require.NotZero(t, r.changes()["r1 cooled"])
+		require.NotZero(t, r.changes()["r2 rested"])
+		require.NotEmpty(t, of[rpcpool.ProxyEvent](r))
+		require.NotEmpty(t, of[rpcpool.ListEvent](r))
+		require.NotEmpty(t, of[rpcpool.ReportEvent](r))
 		require.NotEmpty(t, of[rpcpool.RangeSplitEvent](r))
 	})
 }
