@@ -36,7 +36,9 @@ func (c *chainState) doBatch(ctx context.Context, elements []batchElement) {
 			todo = append(todo, &elements[i])
 		}
 	}
-	if watch := c.watchCall(ctx, KindBatch, "", len(elements)); watch != nil {
+	if c.pool.hooks.watchCalls() && c.invalid == nil && len(todo) > 0 && c.pool.begin() { // as in doHedged
+		defer c.pool.done()
+		watch := c.watchCall(ctx, KindBatch, "", len(elements))
 		ctx = watch.ctx
 		defer func() { watch.end(resultOf(batchError(elements))) }()
 	}

@@ -137,12 +137,11 @@ func (e *hedgeEnd) isReal() bool {
 func (c *chainState) doHedged(ctx context.Context, req request) (result json.RawMessage, err error) {
 	h := c.hedge
 	var watch *callWatch
-	if c.invalid == nil && c.pool.begin() { // counted in, so that Close waits for what hooks are told
+	if c.pool.hooks.watchCalls() && c.invalid == nil && c.pool.begin() { // counted in, so that Close waits for what hooks are told
 		defer c.pool.done()
-		if watch = c.watchRequest(ctx, req); watch != nil {
-			ctx = watch.ctx
-			defer func() { watch.end(resultOf(err)) }()
-		}
+		watch = c.watchRequest(ctx, req)
+		ctx = watch.ctx
+		defer func() { watch.end(resultOf(err)) }()
 	}
 	h.earn()
 	ctx, cancel := context.WithCancel(ctx)

@@ -3,7 +3,6 @@ package rpcpool
 import (
 	"context"
 	"errors"
-	"net/url"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -380,9 +379,6 @@ func (r *reporter) tellReports(change ReportChange, why string, reports ...Repor
 	for _, report := range reports {
 		event := ReportEvent{
 			Chain: report.Chain, RPC: redact.URL(report.URL), Change: change, Kind: report.Error, Detail: report.Detail, Error: why,
-		}
-		if target, err := url.Parse(report.URL); err == nil {
-			event.RPC = redact.ParsedURL(target)
 		}
 		tell(r.hooks.report, func(h ReportHook) { h.ReportChanged(context.Background(), event) })
 	}
