@@ -25,7 +25,9 @@ func (k *call) answered(v *visit, req request, out outcome) step {
 // succeed hands the result out: the RPC and the proxy are as good as new, and
 // what this call had against the RPC is forgotten.
 func (k *call) succeed(e *endpoint, p *proxy, out outcome) step {
-	k.chain.served(e, k.want.span)
+	if k.chain.served(e, k.want.span) {
+		k.tellBack(e)
+	}
 	k.pool.proxies.served(p)
 	for i := range k.failures {
 		if k.failures[i].endpoint.url == e.url {
@@ -72,13 +74,18 @@ func (k *call) connFailed(e *endpoint, p *proxy, out outcome, deaths uint64) ste
 
 // fail notes a failure of an RPC.
 func (k *call) fail(e *endpoint, f *failure, out outcome) {
-	k.failures = append(k.failures, callFailure{endpoint: e, failure: f, report: out.report, detail: out.detail})
-	k.chain.failed(e, f)
+	k.failures = append(k.failures, callFailure{
+		endpoint: e, failure: f, report: out.report, detail: out.detail, verdict: out.verdict, class: classOf(&out),
+	})
+	if inRow, until := k.chain.failed(e, f); inRow > 0 {
+		k.tellFailure(&k.failures[len(k.failures)-1], inRow, until)
+	}
 }
 
 // stale ejects an RPC that lags far behind, and passes over one that lags a little.
 func (k *call) stale(e *endpoint, out outcome) step {
 	k.sawStale = true
+	k.tellStale(e, out.eject)
 	if out.eject {
 		k.chain.mark(func(time.Time) { e.heads.ejected = true })
 		k.fail(e, &failure{at: time.Now(), final: true, echo: out.batch.echoesRPC()}, out)
@@ -154,7 +161,7 @@ func (k *call) otherProxy(p *proxy, tried bool) *proxy {
 func (k *call) proxyFailed(e *endpoint, p *proxy, out outcome, deaths uint64) step {
 	now := time.Now()
 	if !out.refusedTarget {
-		k.pool.proxies.bury(p, now, out.batch)
+		k.pool.proxies.bury(p, now, out.batch, false)
 		if k.noticeUndone() {
 			return anew
 		}
@@ -187,18 +194,22 @@ func (k *call) refusedByAll(e *endpoint, p *proxy, out outcome, deaths uint64) s
 
 // undoThrough takes back this call's failed connections through a proxy.
 func (k *call) undoThrough(p *proxy) (undone bool) {
+	var taken []*callFailure
 	c := k.chain
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	for i := range k.failures {
 		f := k.failures[i].failure
 		if f.proxy == p && !f.confirmed && f.stands() {
 			k.failures[i].endpoint.health.undo(f)
 			k.failures[i].noticed = true
-			undone = true
+			taken = append(taken, &k.failures[i])
 		}
 	}
-	return undone
+	c.mu.Unlock()
+	for _, f := range taken {
+		k.tellUndone(f)
+	}
+	return len(taken) > 0
 }
 
 // noticeUndone tells whether failures of this call have come not to stand since
@@ -208,6 +219,7 @@ func (k *call) noticeUndone() (news bool) {
 		if !k.failures[i].noticed && !k.failures[i].failure.stands() {
 			k.failures[i].noticed = true
 			news = true
+			k.tellUndone(&k.failures[i])
 		}
 	}
 	return news
@@ -284,6 +296,7 @@ func (k *call) settle() {
 	if len(k.failures) == 0 {
 		return
 	}
+	k.noticeUndone() // for the hooks: what died meanwhile
 	k.chain.settle(k.failures)
 	k.pool.reports.add(k.dueReports())
 }

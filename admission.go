@@ -18,6 +18,8 @@ type visit struct {
 	e        *endpoint
 	onlyHead bool   // the head is all that is wanted
 	always   bool   // and is asked for although it is known
+	behind   bool   // it is passed over because of its head
+	back     bool   // it has passed its trial
 	asked    int    // how often the head was asked for in this visit
 	trial    bool   // the one request that an RPC gets after its cooldown
 	probe    *probe // what this visit is finding out; nil if nothing
@@ -49,6 +51,7 @@ func (k *call) admit(v *visit) (question *callRequest, s step, settled bool) {
 		k.chain.mu.Lock()
 		a := k.admission(v, time.Now())
 		k.chain.mu.Unlock()
+		k.tellAdmission(v)
 		switch {
 		case a.wait != nil:
 			select {
@@ -102,6 +105,7 @@ func (k *call) admission(v *visit, now time.Time) admission {
 	if ask := k.asksFirst(v, now); ask != "" {
 		if !e.serves(ask, now) { // it can't say what must be known of it
 			k.sawStale = k.sawStale || ask == methodBlockNumber
+			v.behind = ask == methodBlockNumber
 			return v.leave(leaveBy(next))
 		}
 		if v.probe == nil {
@@ -136,13 +140,13 @@ func (k *call) judgeHead(v *visit, now time.Time) step {
 	case k.chain.policy != nil && asks && !d.carries && heads.overdue(k.chain.ring, e, now):
 		return unconfirmed
 	case v.trial && heads.lag(e.heads.seen) > k.policy.MaxLag:
-		k.sawStale = true
+		k.sawStale, v.behind = true, true
 		return next
 	}
 	if v.trial {
 		e.health.reset() // its trial is passed
 		e.heads.ejected = false
-		v.trial = false
+		v.trial, v.back = false, true
 	}
 	switch {
 	case v.onlyHead:
@@ -150,7 +154,7 @@ func (k *call) judgeHead(v *visit, now time.Time) step {
 	case d.carries && (d.insists || !e.heads.recent(now, heads.sampleAge())):
 		return admitted // the answer is judged
 	case !heads.admits(e, d, &k.policy, now):
-		k.sawStale = true
+		k.sawStale, v.behind = true, true
 		return next
 	}
 	return admitted
@@ -242,6 +246,7 @@ func (k *call) inspect(v *visit, req request, out outcome, sent time.Time) outco
 		news.conflict.meter.forks.Add(1)
 	}
 	k.logNews(v.e, news)
+	k.tellNews(v.e, &news)
 	if calibrate {
 		c.calibrate()
 	}
@@ -321,15 +326,15 @@ func (k *call) logNews(e *endpoint, news headNews) {
 	if !news.any() {
 		return
 	}
-	log := k.pool.log.With("chain", k.chain.ref, "rpc", e.label)
+	log := k.pool.log.With(keyChain, k.chain.ref, keyRPC, e.label)
 	switch {
 	case news.rolledBack:
 		log.Warn("rpcpool: the chain went back, its RPCs agree on a lower head; the high-water mark begins anew")
 	case news.conflict != nil:
-		log.Warn("rpcpool: two RPCs have different hashes for a block", "block", news.block, "other", news.conflict.label)
+		log.Warn("rpcpool: two RPCs have different hashes for a block", keyBlock, news.block, keyOther, news.conflict.label)
 	case news.reorg:
-		log.Warn("rpcpool: an RPC has another hash for a block than before", "block", news.block)
+		log.Warn("rpcpool: an RPC has another hash for a block than before", keyBlock, news.block)
 	case news.wentBack > 0 && log.Enabled(k.ctx, slog.LevelDebug):
-		log.Debug("rpcpool: an RPC's head went back", "blocks", news.wentBack)
+		log.Debug("rpcpool: an RPC's head went back", keyBlocks, news.wentBack)
 	}
 }

@@ -36,9 +36,13 @@ func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
 		return outcome{}, deaths
 	}
 	defer k.giveBack()
+	within := k.ctx
+	if k.watch != nil {
+		within = k.watchAttempt(v, req)
+	}
 	start := time.Now()
 	given := k.allot(start)
-	ctx, cancel := context.WithTimeout(k.ctx, given)
+	ctx, cancel := context.WithTimeout(within, given)
 	defer cancel()
 	if k.leg != nil {
 		k.leg.at.Store(&hedgePlace{e, p})
@@ -49,6 +53,9 @@ func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
 		took := time.Since(start)
 		e.meter.end(&out, took)
 		p.meter.end(&out, took)
+		if k.watch != nil {
+			k.watch.took = took
+		}
 	}()
 	out = req.send(ctx, target{chain: k.key, endpoint: e, proxy: p})
 	if out.verdict != VerdictOK && out.verdict != VerdictCaller {
@@ -87,11 +94,11 @@ func (k *call) note(e *endpoint, p *proxy, method string, out outcome, took time
 		return
 	}
 	k.pool.log.LogAttrs(k.ctx, slog.LevelDebug, "rpcpool: attempt",
-		slog.String("chain", k.chain.ref),
-		slog.String("method", method),
-		slog.String("rpc", a.RPC),
-		slog.String("proxy", a.Proxy),
-		slog.String("verdict", string(a.Verdict)),
-		slog.String("detail", a.Detail),
-		slog.Duration("duration", took))
+		slog.String(keyChain, k.chain.ref),
+		slog.String(keyMethod, method),
+		slog.String(keyRPC, a.RPC),
+		slog.String(keyProxy, a.Proxy),
+		slog.String(keyVerdict, string(a.Verdict)),
+		slog.String(keyDetail, a.Detail),
+		slog.Duration(keyDuration, took))
 }

@@ -66,28 +66,35 @@ func (k *call) restsInstead(out *outcome) bool {
 
 // rest leaves an RPC alone that wants to be asked less.
 func (k *call) rest(e *endpoint, out outcome) step {
-	return k.setAside(e, out, func(now time.Time) { e.backOff.limited(now, out.retryAfter) })
+	return k.setAside(e, out, RPCRested, func(now time.Time) { e.backOff.limited(now, out.retryAfter) })
 }
 
 // expel leaves out an RPC that is on another chain, until the list changes (rule D1).
 func (k *call) expel(e *endpoint, out outcome) step {
-	return k.setAside(e, out, func(time.Time) { e.expelled = true })
+	return k.setAside(e, out, RPCExpelled, func(time.Time) { e.expelled = true })
 }
 
 // setAside reports an RPC that isn't asked for now and has no cooldown. In Sticky the
 // cursor goes on, as after any failure: it would come back each time the pause ends.
-func (k *call) setAside(e *endpoint, out outcome, aside func(now time.Time)) step {
+func (k *call) setAside(e *endpoint, out outcome, change CooldownChange, aside func(now time.Time)) step {
 	f := &failure{at: time.Now(), final: true, echo: out.batch.echoesRPC()}
 	k.failures = append(k.failures, callFailure{endpoint: e, failure: f, report: out.report, detail: out.detail})
-	c := k.chain
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if f.echo {
 		return next
 	}
+	c := k.chain
+	c.mu.Lock()
 	aside(f.at)
 	c.markUnfit(e)
 	e.conns.turnAway()
 	c.stepOff(e)
+	event := CooldownEvent{Change: change, Verdict: out.verdict, Class: classOf(&out)}
+	if change == RPCRested {
+		event.Until, event.FailuresInRow = e.backOff.until, e.backOff.inRow
+	}
+	c.mu.Unlock()
+	if len(k.pool.hooks.cooldown) > 0 {
+		k.tellCooldown(e, event)
+	}
 	return next
 }

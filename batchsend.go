@@ -36,8 +36,14 @@ func (c *chainState) doBatch(ctx context.Context, elements []batchElement) {
 			todo = append(todo, &elements[i])
 		}
 	}
+	if c.pool.hooks.watchCalls() && c.invalid == nil && len(todo) > 0 && c.pool.begin() { // as in doHedged
+		defer c.pool.done()
+		watch := c.watchCall(ctx, KindBatch, "", len(elements))
+		ctx = watch.ctx
+		defer func() { watch.end(resultOf(batchError(elements))) }()
+	}
 	if len(todo) == 1 {
-		todo[0].result, todo[0].err = c.do(ctx, todo[0].call)
+		todo[0].result, todo[0].err = c.do(c.pool.asKind(ctx, KindBatchElement), todo[0].call)
 		return
 	}
 	b := &batchRun{

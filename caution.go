@@ -85,7 +85,7 @@ func (c *chainState) wantsCalibration(now time.Time) bool {
 // to grow, too.
 func (c *chainState) calibrate() {
 	c.pool.start(func() {
-		ctx, cancel := context.WithTimeout(c.pool.working, c.pool.timeout)
+		ctx, cancel := context.WithTimeout(c.pool.asKind(c.pool.working, KindInternal), c.pool.timeout)
 		defer cancel()
 		raw, err := c.call(ctx, methodBlockByNumber, []any{tagLatest, false})
 		if err != nil {
@@ -146,7 +146,7 @@ func (c *chainState) listed() []*endpoint {
 }
 
 func (c *chainState) sampleOne(e *endpoint) {
-	k, err := c.start(c.pool.working, newEncodedRequest(c.pool, methodBlockNumber, []byte(noParams)))
+	k, err := c.start(c.pool.asKind(c.pool.working, KindInternal), newEncodedRequest(c.pool, methodBlockNumber, []byte(noParams)))
 	if err != nil {
 		return
 	}

@@ -24,6 +24,9 @@ type chainState struct {
 	pool    *poolState
 	ref     string
 	archive Archive
+
+	policyName string // see Chain.Policy
+
 	cache   cacheFile
 	policy  *Freshness // nil: reads may be stale
 	hedge   *hedging   // nil: reads aren't hedged
@@ -79,6 +82,18 @@ func newChainState(p *poolState, key chainKey) *chainState {
 	}
 	return c
 }
+
+// Ref gives the reference that the handle was made with.
+func (c *Chain) Ref() string { return c.s.ref }
+
+// Policy names what the handle has beyond its reference: "" where it has nothing, else of
+// "archive_recent" or "archive_full" ([WithArchive]), "fresh" ([WithFreshness]) and "hedged"
+// ([WithHedge]) those that apply, joined by "+". A second handle of one reference with the
+// same words has "#2" behind them, in the order in which they were made, and so on. So
+// reference and policy together are a handle's alone: together they may label a metric.
+func (c *Chain) Policy() string { return c.s.policyName }
+
+func (c *chainState) labels() ChainLabels { return ChainLabels{c.ref, c.policyName} }
 
 // String gives the reference that the handle was made with.
 func (c Chain) String() string {
@@ -178,13 +193,14 @@ func (c *chainState) hasRPCs() bool {
 	return c.ring != nil && len(c.ring.endpoints) > 0
 }
 
-// failed notes a failure of an RPC. In Sticky the cursor goes on when the RPC is
+// failed notes a failure of an RPC, and gives how many in a row there are now and until when
+// it cools; 0 where this one changes nothing. In Sticky the cursor goes on when the RPC is
 // the one that it stands on (rule A4.2).
-func (c *chainState) failed(e *endpoint, f *failure) {
+func (c *chainState) failed(e *endpoint, f *failure) (inRow int, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f.echo {
-		return
+		return 0, time.Time{}
 	}
 	c.restoreCursor()
 	e.health.record(f)
@@ -195,6 +211,10 @@ func (c *chainState) failed(e *endpoint, f *failure) {
 	if c.stepOff(e) && !f.final {
 		c.moves = append(c.moves, cursorMove{from: e, cause: f})
 	}
+	if !f.stands() {
+		return 0, time.Time{}
+	}
+	return e.health.standing()
 }
 
 // stepOff moves the cursor one on from an RPC that it stands on, in Sticky, and tells
@@ -208,16 +228,18 @@ func (c *chainState) stepOff(e *endpoint) bool {
 }
 
 // served notes that an RPC answered, and took a piece of so many blocks where the
-// request was one.
-func (c *chainState) served(e *endpoint, span uint64) {
+// request was one. It tells whether it is back, after failures or a rest.
+func (c *chainState) served(e *endpoint, span uint64) (back bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !e.health.clean() {
+		back = e.health.stands()
 		e.health.reset()
 		e.heads.ejected = false
 	}
 	if e.backOff.inRow > 0 && !e.backOff.lasts(time.Now()) { // one sent before may yet succeed
 		e.backOff = backOff{}
+		back = true
 	}
 	if span > 0 {
 		e.spans.take(span)
@@ -225,6 +247,7 @@ func (c *chainState) served(e *endpoint, span uint64) {
 	if c.pool.mode == RoundRobin && e.pos >= 0 {
 		c.cursor = (e.pos + 1) % len(c.ring.endpoints)
 	}
+	return back
 }
 
 // restoreCursor puts the cursor back where it stood before the first step whose

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -145,6 +146,9 @@ type Config struct {
 	// is unavailable, a proxy fails its check or an answer is put aside. URLs
 	// are masked in all of them. Default: slog.Default().
 	Logger *slog.Logger
+	// Hooks are told what happens: calls, attempts, cooldowns, proxies, lists, reports. See
+	// [Hook] for which interfaces a hook may have, and what it may do. Default: none.
+	Hooks []Hook
 	// RootCAs verify the certificates of RPCs and of https:// proxies. Default:
 	// the system's.
 	RootCAs *x509.CertPool
@@ -219,6 +223,7 @@ type settings struct {
 	maxResponseBytes int64
 	classifier       *classifier
 	log              *slog.Logger
+	hookList         []Hook
 	rootCAs          *x509.CertPool
 	dial             dialFunc
 }
@@ -250,6 +255,7 @@ func (c *Config) resolve() (*settings, error) {
 	}
 	for _, step := range []func(*settings) error{
 		c.checkNumbers, c.resolveProxies, c.resolveAPI, c.resolveCheckTarget, c.resolveCacheDir, c.resolveRules,
+		c.resolveHooks,
 	} {
 		if err := step(s); err != nil {
 			return nil, err
@@ -359,4 +365,14 @@ func (c *Config) resolveRules(s *settings) (err error) {
 	}
 	s.classifier, err = newClassifier(c.Rules)
 	return err
+}
+
+func (c *Config) resolveHooks(s *settings) error {
+	for i, h := range c.Hooks {
+		if why := checkHook(h); why != "" {
+			return &ConfigError{fmt.Sprintf("Hooks[%d]", i), why}
+		}
+	}
+	s.hookList = slices.Clone(c.Hooks)
+	return nil
 }

@@ -135,7 +135,7 @@ func TestConfigFieldsAreAllChecked(t *testing.T) {
 		"Proxies": true, "APIURL": true, "APIKey": true, "Directory": true, "Mode": true, "Timeout": true,
 		"MaxRounds": true, "RefreshInterval": true, "CacheDir": true, "ProxyCheckURL": true,
 		"MaxInFlight": true, "MaxConns": true, "MaxWait": true, "LastResort": true, "MaxRequests": true, "NonIdempotent": true, "VerifyChainID": true,
-		"MaxResponseBytes": true, "Rules": true, "Logger": true, "RootCAs": true, "DialContext": true,
+		"MaxResponseBytes": true, "Rules": true, "Logger": true, "Hooks": true, "RootCAs": true, "DialContext": true,
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		if field.IsExported() {

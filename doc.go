@@ -39,6 +39,12 @@ them satisfy [Error], name RPCs and proxies by masked labels, and list each atte
 No URL of a proxy or RPC is ever shown whole: logins, paths and queries, where
 providers put their keys, are masked in errors, logs and every printed form.
 
+# Observability
+
+[Chain.Stats] and [Pool.ProxyStats] tell what is known of RPCs and proxies, [Config.Logger]
+gets a record of every attempt, and [Config.Hooks] are told what happens, for metrics and
+traces: see [Hook].
+
 # Tests
 
 Package rpcpooltest has RPCs, proxies and a pool API with scripted faults, on

@@ -35,6 +35,8 @@ var docImports = map[string]string{
 	"rpcpooltest": "github.com/bomzrpc/rpcpool/rpcpooltest",
 	"slog":        "log/slog",
 	"strings":     "strings",
+	"sync":        "sync",
+	"atomic":      "sync/atomic",
 	"synctest":    "testing/synctest",
 	"testing":     "testing",
 	"time":        "time",

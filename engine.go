@@ -65,7 +65,8 @@ type call struct {
 	callers context.Context // the caller's own, where the budget has a time
 	cancel  context.CancelFunc
 
-	leg *hedgeLeg // of a hedged read; nil else
+	leg   *hedgeLeg  // of a hedged read; nil else
+	watch *callWatch // what hooks see; nil where none wants to
 
 	shunned  *proxy // through which a hurried attempt got no answer
 	hurried  bool   // an attempt in this round was cut short by the caller's deadline
@@ -82,6 +83,9 @@ type callFailure struct {
 	failure  *failure
 	report   string
 	detail   string
+	verdict  Verdict
+	class    FailureClass
+	told     bool // hooks know of it
 	noticed  bool // that it no longer stands was acted upon
 	served   bool // the RPC answered later in the call
 }
@@ -118,6 +122,17 @@ func (c *chainState) do(ctx context.Context, req request) (json.RawMessage, erro
 
 // start begins a call, which must be finished.
 func (c *chainState) start(ctx context.Context, req request) (*call, error) {
+	k, err := c.startUnseen(ctx, req)
+	if err == nil {
+		if k.watch = c.watchRequest(k.ctx, req); k.watch != nil {
+			k.ctx = k.watch.ctx
+		}
+	}
+	return k, err
+}
+
+// startUnseen is start without telling hooks.
+func (c *chainState) startUnseen(ctx context.Context, req request) (*call, error) {
 	if c.invalid != nil {
 		return nil, c.invalid
 	}
@@ -132,15 +147,19 @@ func (c *chainState) start(ctx context.Context, req request) (*call, error) {
 
 // finish carries the call to its end. Whatever the way out, a panic of the user's
 // function included, the failures that stand are settled and reported.
-func (k *call) finish() (json.RawMessage, error) {
+func (k *call) finish() (result json.RawMessage, err error) {
 	defer k.pool.done()
 	if k.cancel != nil {
 		defer k.cancel()
 	}
+	if k.watch != nil && k.leg == nil {
+		err = errNotReturned // as it stays where the user's function panics
+		defer func() { k.tellEnd(err) }()
+	}
 	defer k.settle()
 	k.run()
 	if k.doubtful {
-		if hash, found := k.chain.lookUp(k.ctx, k.req.encodedParams()); found {
+		if hash, found := k.chain.lookUp(k.pool.asKind(k.ctx, KindInternal), k.req.encodedParams()); found {
 			return hash, nil
 		}
 	}
@@ -149,6 +168,12 @@ func (k *call) finish() (json.RawMessage, error) {
 
 // abandon ends a call that was started and isn't carried out.
 func (k *call) abandon() {
+	if k.watch != nil && k.leg == nil {
+		if k.err == nil && len(k.attempts) > 0 {
+			k.err = k.exhausted()
+		}
+		k.tellEnd(k.err)
+	}
 	if k.cancel != nil {
 		k.cancel()
 	}
@@ -330,6 +355,9 @@ func (k *call) visit(v *visit) step {
 			}
 		}
 		out, deaths := k.attempt(v, req)
+		if k.watch != nil {
+			k.tellAttempt(&out)
+		}
 		if k.err != nil {
 			return finished
 		}

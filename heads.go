@@ -116,10 +116,11 @@ type seenHash struct {
 
 // headNews is what is worth a log line about an observation.
 type headNews struct {
-	wentBack   uint64    // blocks that the RPC went back since its last answer
-	rolledBack bool      // the chain itself went back
-	conflict   *endpoint // another RPC has said another hash for the same block
-	reorg      bool      // this one itself has
+	wentBack   uint64      // blocks that the RPC went back since its last answer
+	rolledBack bool        // the chain itself went back
+	freed      []*endpoint // and with it these RPCs are blamed no more
+	conflict   *endpoint   // another RPC has said another hash for the same block
+	reorg      bool        // this one itself has
 	block      uint64
 }
 
@@ -188,7 +189,7 @@ func (v *headView) observe(r *ring, e *endpoint, head uint64, exact bool, sent, 
 	}
 	v.follow(h, now, p)
 	if v.wentBack(r, now, p) {
-		v.rollBack(r, now)
+		news.freed = v.rollBack(r, now)
 		news.rolledBack = true
 	}
 	return news

@@ -113,6 +113,7 @@ func (h *hedging) pay() bool {
 type hedgeLeg struct {
 	at    atomic.Pointer[hedgePlace] // where its request is
 	avoid *hedgePlace                // where the other one's is; nil for the first
+	watch *callWatch                 // what hooks see of both; nil where none wants to
 }
 
 type hedgePlace struct {
@@ -133,13 +134,20 @@ func (e *hedgeEnd) isReal() bool {
 }
 
 // doHedged carries a read round the ring, and once more beside it where it takes long.
-func (c *chainState) doHedged(ctx context.Context, req request) (json.RawMessage, error) {
+func (c *chainState) doHedged(ctx context.Context, req request) (result json.RawMessage, err error) {
 	h := c.hedge
+	var watch *callWatch
+	if c.pool.hooks.watchCalls() && c.invalid == nil && c.pool.begin() { // counted in, so that Close waits for what hooks are told
+		defer c.pool.done()
+		watch = c.watchRequest(ctx, req)
+		ctx = watch.ctx
+		defer func() { watch.end(resultOf(err)) }()
+	}
 	h.earn()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ends := make(chan hedgeEnd, 2)
-	first := &hedgeLeg{}
+	first := &hedgeLeg{watch: watch}
 	c.startLeg(ctx, req, first, ends)
 	delay := h.wait()
 	timer := time.NewTimer(delay)
@@ -151,7 +159,7 @@ func (c *chainState) doHedged(ctx context.Context, req request) (json.RawMessage
 		select {
 		case <-timer.C:
 			if best == nil && first.at.Load() != nil && h.pay() {
-				c.startLeg(ctx, req, &hedgeLeg{avoid: first.at.Load()}, ends)
+				c.startLeg(ctx, req, &hedgeLeg{avoid: first.at.Load(), watch: watch.hedge()}, ends)
 				running++
 			}
 		case end := <-ends:
@@ -203,12 +211,12 @@ func worth(e *hedgeEnd) int {
 // little later than the caller goes on.
 func (c *chainState) startLeg(ctx context.Context, req request, leg *hedgeLeg, ends chan<- hedgeEnd) {
 	began := time.Now()
-	k, err := c.start(ctx, req)
+	k, err := c.startUnseen(ctx, req)
 	if err != nil {
 		ends <- hedgeEnd{err: err}
 		return
 	}
-	k.leg = leg
+	k.leg, k.watch = leg, leg.watch.ofLeg()
 	if leg.avoid != nil {
 		k.want.exclude = map[string]bool{leg.avoid.e.url: true}
 	}

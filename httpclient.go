@@ -118,7 +118,7 @@ func (t *rpcTransport) call(ctx context.Context, r *jsonrpc.Request) (json.RawMe
 	if err != nil {
 		return nil, err
 	}
-	return t.chain.do(ctx, call)
+	return t.chain.do(t.chain.pool.asKind(ctx, KindHTTP), call)
 }
 
 // callAll carries the requests of a batch round the ring.

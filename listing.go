@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -75,29 +76,61 @@ var closedChannel = func() chan struct{} {
 // runFetch asks for the list and takes over what comes of it. It belongs to the
 // pool, not to a caller: one caller's end doesn't end it for the others.
 func (c *chainState) runFetch(fetch *listFetch) {
-	list, err := c.fetchList(c.pool.working)
+	began := time.Now()
+	got, whyNot := c.fetchList(c.pool.working)
+	event := ListEvent{ChainLabels: c.labels(), Source: c.pool.directorySource(), Duration: time.Since(began)}
 	if c.pool.working.Err() != nil {
-		err = ErrClosed
+		whyNot = ErrClosed
 	}
-	list, err = c.settleOnList(list, err, c.hasRPCs())
+	list, err := c.settleOnList(got, whyNot, c.hasRPCs())
+	switch {
+	case list == nil && err == nil:
+		event.Source = ListFromMemory
+	case list == nil:
+		event.Source = ListFromNowhere
+	case list != got:
+		event.Source = ListFromCache
+	}
 
 	c.mu.Lock()
 	var dropped []string
+	var back []*endpoint
 	switch {
 	case list != nil:
+		expelled := c.expelled()
 		dropped = c.replaceRing(list)
+		back = slices.DeleteFunc(expelled, func(e *endpoint) bool { return e.expelled || e.pos < 0 })
 	case err != nil:
 		c.ring = nil // an empty one: the next call asks again
 	}
 	c.fetchedAt = time.Now()
 	c.fetch = nil
+	if c.ring != nil {
+		event.RPCs = len(c.ring.endpoints)
+	}
 	c.mu.Unlock()
 
+	c.pool.tellList(&event, whyNot)
+	for _, e := range back {
+		c.tellCooldown(context.Background(), e, CooldownEvent{Change: RPCBack})
+	}
 	for _, entry := range dropped {
-		c.log().Debug("rpcpool: entry of the list dropped", "chain", c.ref, "entry", entry)
+		c.log().Debug("rpcpool: entry of the list dropped", keyChain, c.ref, keyEntry, entry)
 	}
 	fetch.err = err
 	close(fetch.done)
+}
+
+// expelled gives the RPCs that are left out until the list changes. The caller holds c.mu.
+func (c *chainState) expelled() (all []*endpoint) {
+	if c.ring != nil {
+		for _, e := range c.ring.endpoints {
+			if e.expelled {
+				all = append(all, e)
+			}
+		}
+	}
+	return all
 }
 
 // fetchList fetches the list within the time that one request to the pool has.
@@ -125,13 +158,13 @@ func (c *chainState) settleOnList(list *List, err error, kept bool) (*List, erro
 		c.writeCache(list)
 		return list, nil
 	case list != nil && usable(list):
-		c.log().Warn("rpcpool: the directory has trouble, using the list that it had before", "chain", c.ref, "error", c.shown(err))
+		c.log().Warn("rpcpool: the directory has trouble, using the list that it had before", keyChain, c.ref, keyError, c.shown(err))
 		return list, nil
 	case kept && err == nil:
-		c.log().Warn("rpcpool: the pool lists no RPC any more, keeping the list in memory", "chain", c.ref)
+		c.log().Warn("rpcpool: the pool lists no RPC any more, keeping the list in memory", keyChain, c.ref)
 		return nil, nil
 	case kept:
-		c.log().Warn("rpcpool: the list can't be refreshed, keeping the one in memory", "chain", c.ref, "error", c.shown(err))
+		c.log().Warn("rpcpool: the list can't be refreshed, keeping the one in memory", keyChain, c.ref, keyError, c.shown(err))
 		return nil, nil
 	case err == nil:
 		if old := c.readCache("the pool lists no RPC"); old != nil {
@@ -182,11 +215,13 @@ func (c *chainState) unreachable(err error) error {
 }
 
 // shown is the text of a directory's error without the secrets that are known.
-func (c *chainState) shown(err error) string {
+func (c *chainState) shown(err error) string { return c.pool.shownDirectoryError(err) }
+
+func (p *poolState) shownDirectoryError(err error) string {
 	if api, ok := errors.AsType[*PoolAPIError](err); ok {
-		return c.pool.secrets.Scrub(api.Reason)
+		return p.secrets.Scrub(api.Reason)
 	}
-	return c.pool.secrets.Scrub(withoutURL(err).Error())
+	return p.secrets.Scrub(withoutURL(err).Error())
 }
 
 func (c *chainState) writeCache(list *List) {
@@ -195,7 +230,7 @@ func (c *chainState) writeCache(list *List) {
 	}
 	if err := c.cache.write(list, time.Now()); err != nil {
 		c.log().Warn("rpcpool: the list can't be cached; set Config.CacheDir to a folder that can be written",
-			"chain", c.ref, "file", c.cache.path, "error", err.Error())
+			keyChain, c.ref, keyFile, c.cache.path, keyError, err.Error())
 	}
 }
 
@@ -210,13 +245,13 @@ func (c *chainState) readCache(why string) *List {
 	case errors.Is(err, errNoCache):
 		return nil
 	case err != nil:
-		c.log().Warn("rpcpool: the cached list can't be used", "chain", c.ref, "file", c.cache.path, "error", err.Error())
+		c.log().Warn("rpcpool: the cached list can't be used", keyChain, c.ref, keyFile, c.cache.path, keyError, err.Error())
 		return nil
 	case !usable(list):
 		return nil
 	}
-	c.log().Warn("rpcpool: "+why+", using the cached list", "chain", c.ref,
-		"age", time.Since(savedAt).Round(time.Second).String(), "rpcs", len(list.RPCs))
+	c.log().Warn("rpcpool: "+why+", using the cached list", keyChain, c.ref,
+		keyAge, time.Since(savedAt).Round(time.Second).String(), keyRPCs, len(list.RPCs))
 	return list
 }
 

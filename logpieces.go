@@ -147,13 +147,20 @@ func (p *logPieces) cut(piece *logPiece) *logPiece {
 	if !refused || piece.span() <= 1 {
 		return nil
 	}
-	size := max(cutTo(piece.span(), suggested), p.query.chain.s.takenBelow(piece.span()))
-	if half := cutTo(piece.span(), 0); size > half {
+	size, half, cause := cutTo(piece.span(), suggested), cutTo(piece.span(), 0), SplitHalved
+	if suggested > 0 && suggested < piece.span() {
+		cause = SplitNamed
+	}
+	if taken := p.query.chain.s.takenBelow(piece.span()); taken > size {
+		size, cause = taken, SplitTaken
+	}
+	if size > half {
 		if p.slight++; p.slight > maxSlightCuts {
-			size = half
+			size, cause = half, SplitHalved
 		}
 	}
 	p.size, p.unsure = min(p.size, size), true
+	p.tellSplit(piece, p.size, cause)
 	return &logPiece{blockRange: piece.blockRange}
 }
 

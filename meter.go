@@ -7,13 +7,15 @@ import (
 )
 
 // FailureClass is one of the four kinds of failure that call for different cures
-// (rule B1).
+// (rule B1), or none.
 type FailureClass int
 
 // The classes.
 const (
+	// NoFailure: nothing that the RPC is to blame for. The zero value.
+	NoFailure FailureClass = iota
 	// TransportFailure: there was no HTTP answer: connection, TLS, time.
-	TransportFailure FailureClass = iota
+	TransportFailure
 	// ProtocolFailure: the RPC answered, and the answer was an error or no JSON-RPC.
 	ProtocolFailure
 	// SemanticFailure: a good answer that is stale, or from the wrong state or chain.
@@ -26,6 +28,8 @@ const (
 // String gives the class's name.
 func (c FailureClass) String() string {
 	switch c {
+	case NoFailure:
+		return "none"
 	case TransportFailure:
 		return "transport"
 	case ProtocolFailure:
@@ -54,7 +58,7 @@ func failureClassOf(out *outcome) (class FailureClass, counts bool) {
 	case VerdictNoState, VerdictStale, VerdictWrongChain:
 		return SemanticFailure, true
 	}
-	return 0, false
+	return NoFailure, false
 }
 
 // meter counts what went over one RPC or proxy. It needs no lock.

@@ -1,9 +1,12 @@
 package rpcpool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -37,6 +40,7 @@ type poolState struct {
 	cacheLists bool
 
 	requests *budget // what all calls share; nil: no limit
+	hooks    *hookSet
 
 	proxies proxyRing
 	checks  proxyChecks
@@ -102,6 +106,8 @@ func New(cfg Config) (*Pool, error) {
 	p.cacheLists = !static
 	p.checks.pool = p
 	p.reports.directory, p.reports.log, p.reports.secrets = p.directory, p.log, p.secrets
+	p.hooks = newHookSet(p.hookList, p.log, p.secrets.Scrub)
+	p.proxies.hooks, p.reports.hooks = p.hooks, p.hooks
 	p.reports.start, p.reports.lifetime, p.reports.call = p.start, p.delivering, p.callDirectory
 	return &Pool{p}, nil
 }
@@ -142,9 +148,56 @@ func (p *poolState) chain(key chainKey) *chainState {
 	c := p.chains[key]
 	if c == nil {
 		c = newChainState(p, key)
+		c.policyName = p.policyName(key)
 		p.chains[key] = c
 	}
 	return c
+}
+
+// Chains gives the handles that the program has asked for so far, in the order of their
+// references and policies: what an exporter of statistics goes through.
+func (p *Pool) Chains() []*Chain {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	all := make([]*Chain, 0, len(p.s.chains))
+	for _, c := range p.s.chains {
+		all = append(all, &Chain{c})
+	}
+	slices.SortFunc(all, func(a, b *Chain) int {
+		return cmp.Or(strings.Compare(a.Ref(), b.Ref()), strings.Compare(a.Policy(), b.Policy()))
+	})
+	return all
+}
+
+// policyName names what a handle that is made now has beyond its reference. The caller
+// holds p.mu.
+func (p *poolState) policyName(key chainKey) string {
+	words := key.policyWords()
+	same := 1
+	for other := range p.chains {
+		if other.ref == key.ref && other.policyWords() == words {
+			same++
+		}
+	}
+	if same > 1 {
+		words += "#" + strconv.Itoa(same)
+	}
+	return words
+}
+
+// policyWords says in words what a handle has beyond its reference.
+func (key *chainKey) policyWords() string {
+	var words []string
+	if key.archive != ArchiveNone {
+		words = append(words, "archive_"+key.archive.String())
+	}
+	if key.fresh {
+		words = append(words, "fresh")
+	}
+	if key.hedged {
+		words = append(words, "hedged")
+	}
+	return strings.Join(words, "+")
 }
 
 // Close ends the pool: calls that are running are interrupted with [ErrClosed],

@@ -76,7 +76,7 @@ func (c *proxyChecks) join(p *proxy, payer *budget) (*proxyCheck, error) {
 func (c *proxyChecks) run(p *proxy, check *proxyCheck) {
 	check.dead = !c.carries(p) && c.pool.working.Err() == nil
 	if check.dead {
-		c.pool.proxies.bury(p, time.Now(), nil)
+		c.pool.proxies.bury(p, time.Now(), nil, true)
 	}
 	c.mu.Lock()
 	delete(c.running, p)
@@ -86,7 +86,7 @@ func (c *proxyChecks) run(p *proxy, check *proxyCheck) {
 	c.mu.Unlock()
 	if check.dead {
 		c.pool.log.Warn("rpcpool: proxy failed its check and is left alone for a while; failures through it are undone",
-			"proxy", p.label)
+			keyProxy, p.label)
 	}
 	close(check.done)
 }
@@ -130,15 +130,23 @@ func (c *proxyChecks) findTargets(ctx context.Context) []*url.URL {
 func (c *proxyChecks) askTargets(ctx context.Context) (targets []*url.URL) {
 	ctx, cancel := context.WithTimeout(ctx, min(checkListTime, c.pool.timeout/2))
 	defer cancel()
-	list, _ := c.pool.askDirectory(ctx, checkChain)
+	began := time.Now()
+	list, err := c.pool.askDirectory(ctx, checkChain)
+	event := ListEvent{
+		ChainLabels: ChainLabels{Chain: checkChain}, Source: c.pool.directorySource(), Duration: time.Since(began), Checks: true,
+	}
 	if list == nil { // one that comes with an error is one from before
-		return nil
+		event.Source, list = ListFromNowhere, &List{}
 	}
 	for i := range list.RPCs {
-		if e := newEndpoint(list.RPCs[i].URL); e != nil && len(targets) < checkTargetCount {
-			targets = append(targets, e.target)
+		if e := newEndpoint(list.RPCs[i].URL); e != nil {
+			event.RPCs++
+			if len(targets) < checkTargetCount {
+				targets = append(targets, e.target)
+			}
 		}
 	}
+	c.pool.tellList(&event, err)
 	return targets
 }
 

@@ -32,6 +32,7 @@ type proxy struct {
 // current one is used until it cools (section "Proxies" of docs/FAILOVER.md).
 type proxyRing struct {
 	proxies []*proxy
+	hooks   *hookSet
 
 	mu  sync.Mutex // protects cur and every proxy's health
 	cur int
@@ -40,15 +41,28 @@ type proxyRing struct {
 // current gives the proxy to use at now; nil where all are cooling.
 func (r *proxyRing) current(now time.Time) *proxy {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.pick(r.cur, now)
+	from := r.cur
+	p := r.pick(from, now)
+	to := r.cur
+	r.mu.Unlock()
+	r.tellSwitch(from, to)
+	return p
 }
 
 // other gives a proxy that isn't cooling and isn't p, and makes it the current
 // one; nil where there is none.
 func (r *proxyRing) other(p *proxy, now time.Time) *proxy {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	from := r.cur
+	other := r.switchFrom(p, now)
+	to := r.cur
+	r.mu.Unlock()
+	r.tellSwitch(from, to)
+	return other
+}
+
+// switchFrom is other. The caller holds r.mu.
+func (r *proxyRing) switchFrom(p *proxy, now time.Time) *proxy {
 	for i := range r.proxies {
 		if r.proxies[i] != p {
 			continue
@@ -123,11 +137,18 @@ func (r *proxyRing) firstBack(now time.Time) time.Time {
 // refusal and the RPC's earlier ones in the call are taken back (rule A5.1). That is
 // one step, so that no other call sees all proxies cooling meanwhile.
 func (r *proxyRing) refuse(p *proxy, now time.Time, batch *batchBlame, earlier []proxyFailure) (f *failure, byAll bool) {
+	var events []ProxyEvent
+	defer func() { // when the lock is free
+		for _, event := range events {
+			r.tellProxy(event)
+		}
+	}()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f = &failure{at: now, echo: batch.echoesProxy()}
 	if !f.echo {
 		p.health.record(f)
+		events = append(events, p.event(ProxyCooled))
 	}
 	for _, other := range r.proxies {
 		// One that refused may not be cooling any more: other calls get answers
@@ -137,9 +158,11 @@ func (r *proxyRing) refuse(p *proxy, now time.Time, batch *batchBlame, earlier [
 			return f, false
 		}
 	}
-	p.health.undo(f)
-	for _, refusal := range earlier {
+	for _, refusal := range append(earlier, proxyFailure{proxy: p, failure: f}) {
 		refusal.proxy.health.undo(refusal.failure)
+		if !refusal.failure.echo {
+			events = append(events, refusal.proxy.event(ProxyUndone))
+		}
 	}
 	return f, true
 }
@@ -154,14 +177,18 @@ func (r *proxyRing) settle(p *proxy, f *failure) {
 // bury cools a proxy that is dead beyond doubt: every failed connection through
 // it, of whichever call, no longer stands. Who acts upon it first, of the requests of a
 // batch, is decided under the lock: the others find the proxy cooling.
-func (r *proxyRing) bury(p *proxy, now time.Time, batch *batchBlame) {
+func (r *proxyRing) bury(p *proxy, now time.Time, batch *batchBlame, checked bool) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if batch.echoesProxy() {
+		r.mu.Unlock()
 		return
 	}
 	p.health.record(&failure{at: now, final: true})
 	p.deaths.Add(1)
+	event := p.event(ProxyDead)
+	r.mu.Unlock()
+	event.Checked = checked
+	r.tellProxy(event)
 }
 
 // served resets the proxy after an answer came through it.
@@ -170,9 +197,13 @@ func (r *proxyRing) served(p *proxy) {
 		p.hurried.Store(0)
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !p.health.clean() {
+	back := !p.health.clean()
+	if back {
 		p.health.reset()
+	}
+	r.mu.Unlock()
+	if back {
+		r.tellProxy(ProxyEvent{Proxy: p.label, Change: ProxyBack, Deaths: p.deaths.Load()})
 	}
 }
 

@@ -60,7 +60,7 @@ func (c *Chain) WaitReceipt(ctx context.Context, hash string, opts ...WaitOption
 	if raw := c.s.keptTransaction(w.hash); raw != nil {
 		w.nonce, w.nonceKnown = transactionNonce(raw)
 	}
-	return w.wait(ctx)
+	return w.wait(w.chain.pool.asKind(ctx, KindInternal))
 }
 
 // receiptWait is a wait for one transaction.
@@ -152,7 +152,7 @@ func (w *receiptWait) look(ctx context.Context) (json.RawMessage, error) {
 		return nil, err
 	}
 	if w.block != "" {
-		w.chain.log().Warn("rpcpool: a transaction's block was reorganized away, waiting on", "chain", w.chain.ref, "transaction", w.hash)
+		w.chain.log().Warn("rpcpool: a transaction's block was reorganized away, waiting on", keyChain, w.chain.ref, keyTransaction, w.hash)
 		w.block = ""
 	}
 	return nil, w.lookForTransaction(ctx)
@@ -183,7 +183,7 @@ func (w *receiptWait) receipt(ctx context.Context) (json.RawMessage, minedAt, er
 func (w *receiptWait) confirmed(ctx context.Context, receipt json.RawMessage, at minedAt) (json.RawMessage, error) {
 	if w.block != "" && w.block != at.Hash {
 		w.chain.log().Warn("rpcpool: a transaction is in another block than before, after a reorganization",
-			"chain", w.chain.ref, "transaction", w.hash, "block", at.Number)
+			keyChain, w.chain.ref, keyTransaction, w.hash, keyBlock, at.Number)
 	}
 	w.block, w.missing, w.replaced = at.Hash, 0, 0
 	if w.confirmations <= 1 {

@@ -24,6 +24,7 @@ type reporter struct {
 	directory Directory
 	log       *slog.Logger
 	secrets   redact.Secrets
+	hooks     *hookSet
 	start     func(func()) bool // runs a goroutine of the pool
 	lifetime  context.Context   // ends when queued reports are given up
 	call      func(context.Context, func(context.Context) error) error
@@ -39,59 +40,65 @@ func (r *reporter) add(reports []Report) {
 	if len(reports) == 0 {
 		return
 	}
-	if lost := r.enqueue(reports); lost > 0 {
-		r.log.Debug("rpcpool: reports dropped, too many are waiting", "dropped", lost)
+	queued, lost := r.enqueue(reports)
+	r.tellReports(ReportQueued, "", queued...)
+	r.tellReports(ReportDropped, "", lost...)
+	if len(lost) > 0 {
+		r.log.Debug("rpcpool: reports dropped, too many are waiting", keyDropped, len(lost))
 	}
 }
 
-func (r *reporter) enqueue(reports []Report) (lost int) {
+func (r *reporter) enqueue(reports []Report) (queued, lost []Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	room := max(0, maxQueuedReports-len(r.queue))
-	if len(reports) > room {
-		lost = len(reports) - room
-		reports = reports[:room]
-	}
-	r.queue = append(r.queue, reports...)
+	room := min(max(0, maxQueuedReports-len(r.queue)), len(reports))
+	queued, lost = reports[:room], reports[room:]
+	r.queue = append(r.queue, queued...)
 	if !r.sending && len(r.queue) > 0 {
 		r.sending = r.start(r.send)
-		if !r.sending {
-			lost += len(r.queue)
-			r.queue = nil
+		if !r.sending { // nothing was waiting, else somebody would be sending
+			queued, lost, r.queue = nil, reports, nil
 		}
 	}
-	r.lost += uint64(lost)
-	return lost
+	r.lost += uint64(len(lost))
+	return queued, lost
 }
 
 // send delivers what is queued, one by one, and ends when nothing is left.
 func (r *reporter) send() {
 	for {
-		report, ok := r.next()
+		report, late, ok := r.next()
+		r.tellReports(ReportDropped, "", late...)
 		if !ok {
 			return
 		}
-		if err := r.deliver(report); err != nil {
-			r.log.Debug("rpcpool: a report wasn't delivered", "chain", report.Chain,
-				"rpc", redact.URL(report.URL), "error", r.shown(err, report))
+		err := r.deliver(report)
+		if err == nil {
+			r.tellReports(ReportSent, "", report)
+		} else {
+			r.tellReports(ReportFailed, r.shown(err, report), report)
+			r.log.Debug("rpcpool: a report wasn't delivered", keyChain, report.Chain,
+				keyRPC, redact.URL(report.URL), keyError, r.shown(err, report))
 		}
 	}
 }
 
-func (r *reporter) next() (Report, bool) {
+// next gives the report to send, and those that it is too late for.
+func (r *reporter) next() (report Report, late []Report, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lifetime.Err() != nil {
-		r.lost += uint64(len(r.queue))
+		late = r.queue
+		r.lost += uint64(len(late))
 		r.queue = nil
 	}
 	if len(r.queue) == 0 {
 		r.sending = false
-		return Report{}, false
+		return Report{}, late, false
 	}
-	report := r.queue[0]
+	report = r.queue[0]
 	r.queue = r.queue[1:]
-	return report, true
+	return report, nil, true
 }
 
 func (r *reporter) deliver(report Report) error {

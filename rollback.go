@@ -35,13 +35,17 @@ func (v *headView) wentBack(r *ring, now time.Time, p *Freshness) bool {
 	return len(fallen) >= needed || now.Sub(first) >= loneRollbackAfter
 }
 
-// rollBack begins anew from what the RPCs say now.
-func (v *headView) rollBack(r *ring, now time.Time) {
+// rollBack begins anew from what the RPCs say now. It gives those that were left alone for
+// what was no fault of theirs.
+func (v *headView) rollBack(r *ring, now time.Time) (freed []*endpoint) {
 	*v = headView{pace: blockPace{fixed: v.pace.fixed}, listedAt: v.listedAt}
 	for _, e := range r.endpoints {
 		h := &e.heads
 		if !h.fellAt.IsZero() {
-			e.health.reset() // it was left alone for no fault of its own
+			if e.health.stands() {
+				freed = append(freed, e)
+			}
+			e.health.reset()
 			h.listed = min(h.listed, h.seen)
 		}
 		*h = headState{listed: h.listed, seen: h.seen, at: h.at, rose: h.rose, top: h.seen, topAt: h.at, spoke: true}
@@ -56,4 +60,5 @@ func (v *headView) rollBack(r *ring, now time.Time) {
 			v.mark = max(v.mark, e.heads.seen)
 		}
 	}
+	return freed
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,6 +58,7 @@ type room struct {
 	t      *testing.T
 	w      *rpcpooltest.World
 	logged lockedBuffer
+	events atomic.Int64 // that hooks were told
 }
 
 func newRoom(t *testing.T, w *rpcpooltest.World) *room {
@@ -89,11 +91,20 @@ func (r *room) logger() *slog.Logger {
 	return slog.New(slog.NewMultiHandler(slog.NewTextHandler(&r.logged, options), slog.NewJSONHandler(&r.logged, options)))
 }
 
-// open makes a pool whose logs are collected.
+// open makes a pool whose logs and events are collected.
 func (r *room) open(change ...func(*rpcpool.Config)) *rpcpool.Pool {
 	return open(r.t, r.w, append([]func(*rpcpool.Config){func(cfg *rpcpool.Config) {
 		cfg.Logger = r.logger()
+		cfg.Hooks = []rpcpool.Hook{&hookLog{each: r.showEvent}}
 	}}, change...)...)
+}
+
+// showEvent writes what a hook is told among the logs.
+func (r *room) showEvent(event any) {
+	r.events.Add(1)
+	encoded, err := json.Marshal(event)
+	assert.NoError(r.t, err)
+	fmt.Fprintf(&r.logged, "%T %+v %#v %s\n", event, event, event, encoded)
 }
 
 // hidden checks that a text has no secret in it, nor one in hexadecimal or as a list
@@ -146,6 +157,7 @@ func (r *room) end(pool *rpcpool.Pool) {
 	}
 	r.hidden("the log", r.logged.String())
 	require.NotEmpty(r.t, r.logged.String())
+	require.NotZero(r.t, r.events.Load(), "hooks were told something")
 }
 
 // leaks are what a node, or whoever speaks for it, repeats of what it knows, each

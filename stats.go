@@ -165,6 +165,8 @@ type ProxyStats struct {
 	Proxy string
 	// Current tells whether it is the one in use.
 	Current bool
+	// State says in a word whether it is used.
+	State ProxyState
 	// Cooling tells whether it is left alone for now, until Until.
 	Cooling bool
 	// Until is when the cooldown ends; zero where there is none.
@@ -178,9 +180,25 @@ type ProxyStats struct {
 	// Attempts is the number of attempts that ended, Served those with an answer,
 	// Failures those that failed by the proxy's own fault.
 	Attempts, Served, Failures uint64
+	// Transport, Protocol, Semantic and RateLimited are failures of RPCs that were asked
+	// through it, by class (rule B1). Many of Transport or RateLimited that another proxy
+	// doesn't have speak against the proxy, or its address.
+	Transport, Protocol, Semantic, RateLimited uint64
+	// Bytes is the number of bytes of the results.
+	Bytes uint64
 	// Mean, P50, P95 and P99 are the latency of attempts with an answer.
 	Mean, P50, P95, P99 time.Duration
 }
+
+// ProxyState is whether a proxy is used.
+type ProxyState string
+
+// The states.
+const (
+	ProxyReady   ProxyState = "ready"   // it is used, or stands by
+	ProxyCooling ProxyState = "cooling" // it failed, and is left alone until ProxyStats.Until
+	ProxyTrial   ProxyState = "trial"   // its cooldown is over, and no answer has come through it since
+)
 
 // ProxyStats tells what the pool knows of its proxies, in the order of
 // [Config.Proxies]. It sends nothing and is cheap to call.
@@ -197,11 +215,19 @@ func (r *proxyRing) stats(now time.Time) []ProxyStats {
 			Proxy: p.label, Current: i == r.cur, FailuresInRow: n, Deaths: p.deaths.Load(),
 			InFlight: int(m.inFlight.Load()),
 			Attempts: m.attempts.Load(), Served: m.served.Load(), Failures: m.refused.Load(),
-			Mean: m.latency.mean(), P50: m.latency.quantile(0.50),
+			Transport: m.failures[TransportFailure].Load(), Protocol: m.failures[ProtocolFailure].Load(),
+			Semantic: m.failures[SemanticFailure].Load(), RateLimited: m.failures[RateLimitFailure].Load(),
+			Bytes: m.bytes.Load(),
+			Mean:  m.latency.mean(), P50: m.latency.quantile(0.50),
 			P95: m.latency.quantile(0.95), P99: m.latency.quantile(0.99),
 		}
-		if now.Before(until) {
-			all[i].Cooling, all[i].Until = true, until
+		switch {
+		case now.Before(until):
+			all[i].State, all[i].Cooling, all[i].Until = ProxyCooling, true, until
+		case n > 0:
+			all[i].State = ProxyTrial
+		default:
+			all[i].State = ProxyReady
 		}
 	}
 	return all

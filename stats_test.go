@@ -1,12 +1,15 @@
 package rpcpool_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bomzrpc/rpcpool"
 	"github.com/bomzrpc/rpcpool/rpcpooltest"
 )
 
@@ -80,5 +83,62 @@ func TestStatsLatencyAndInFlight(t *testing.T) {
 		require.Equal(t, uint64(500), s.Bytes)
 		time.Sleep(6 * time.Second)
 		require.Zero(t, chain.Stats()[0].InFlight)
+	})
+}
+
+// The tables have their columns under each other, and are as wide as a terminal, also with
+// large numbers and long names; there are no control characters for colours in them.
+func TestStatsTables(t *testing.T) {
+	until := time.Now().Add(15 * time.Minute)
+	long := strings.Repeat("very-long-name.", 5)
+	var rpcs, proxies strings.Builder
+	require.NoError(t, rpcpool.WriteStats(&rpcs, []rpcpool.RPCStats{
+		{RPC: "https://" + long + "example.org/***", Current: true, State: rpcpool.StateCooling, Until: until, Head: 345_678_901, Lag: 12,
+			Served: 1_234_567, Transport: 1234, Protocol: 1234, Semantic: 1234, RateLimited: 1234, Mean: 123_456 * time.Microsecond,
+			P95: 12_345 * time.Millisecond, Ejections: 1234},
+		{RPC: "http://r1.test/***", State: rpcpool.StateReady},
+	}))
+	require.NoError(t, rpcpool.WriteProxyStats(&proxies, []rpcpool.ProxyStats{
+		{Proxy: "socks5://***@" + long + "example.org:1080", Current: true, State: rpcpool.ProxyCooling, Until: until,
+			Served: 1_234_567, Failures: 1234, Transport: 1234, Mean: 123_456 * time.Microsecond, P95: 12_345 * time.Millisecond},
+		{Proxy: "http://p.test:3128", State: rpcpool.ProxyReady},
+	}))
+	for _, table := range []string{rpcs.String(), proxies.String()} {
+		lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
+		require.Len(t, lines, 3)
+		state := strings.Index(lines[0], "STATE")
+		for _, line := range lines {
+			require.LessOrEqual(t, utf8.RuneCountInString(line), 120, "%s", table)
+			require.NotContains(t, line, "\x1b")
+			at := []rune(line)[state-2:]
+			require.Equal(t, "  ", string(at[:2]), "%s", table)
+			require.NotEqual(t, ' ', at[2], "%s", table)
+		}
+		require.Contains(t, lines[1], "* cooling 900s")
+		require.Contains(t, lines[1], "…")
+	}
+	require.Regexp(t, `^http://r1\.test/\*\*\* +- +- +0 +0 +0 +0 +0 +- +- +0  ready$`, strings.Split(rpcs.String(), "\n")[2])
+}
+
+// A proxy's statistics have what went through it, the failures of RPCs behind it by class,
+// and a word for whether it is used.
+func TestProxyStatsTellWhatHappened(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1", rpcpooltest.ProxyCarry().Times(3), rpcpooltest.ProxyRefuse().Times(1))
+		w.SetKeepAlive(false)
+		w.List("1", w.Node("r1", rpcpooltest.Status(500)), w.Node("r2", rpcpooltest.Reset()), w.Node("r3"))
+		pool := open(t, w)
+		call := func() error { _, err := pool.Chain("1").Call(t.Context(), "eth_call"); return err }
+		require.NoError(t, call())
+		s := pool.ProxyStats()[0]
+		require.Equal(t, rpcpool.ProxyReady, s.State)
+		require.Equal(t, []uint64{3, 1, 1, 1, 0, 0, 5},
+			[]uint64{s.Attempts, s.Served, s.Transport, s.Protocol, s.Semantic, s.RateLimited, s.Bytes})
+		require.ErrorAs(t, call(), new(*rpcpool.ProxyError))
+		require.Equal(t, rpcpool.ProxyCooling, pool.ProxyStats()[0].State)
+		time.Sleep(61 * time.Second)
+		require.Equal(t, rpcpool.ProxyTrial, pool.ProxyStats()[0].State)
+		require.NoError(t, call())
+		require.Equal(t, rpcpool.ProxyReady, pool.ProxyStats()[0].State)
 	})
 }

@@ -103,6 +103,7 @@ func (k *call) settleDoubt(e *endpoint, open bool) step {
 	switch {
 	case !believed || held != nil && !good:
 		k.sawStale = true
+		k.tellStale(e, false)
 		if held != nil {
 			k.refuteHeld(held)
 		}
@@ -114,6 +115,7 @@ func (k *call) settleDoubt(e *endpoint, open bool) step {
 		return s
 	}
 	k.held, k.sawStale = nil, true
+	k.tellStale(e, false)
 	return next
 }
 
