@@ -41,16 +41,18 @@ func TestBudgetOfAttempts(t *testing.T) {
 					over++
 					assert.Equal(t, "attempts", spent.Ran)
 					assert.Equal(t, "20", spent.Limit)
-				} else {
-					assert.Error(t, err)
+					return
 				}
+				var none *rpcpool.NoHealthyRPCError
+				assert.ErrorAs(t, err, &none)
 			})
 		}
 		wg.Wait()
 		require.Len(t, w.Requests(), 20)
 		require.NotZero(t, over)
 		_, err := chain.Call(ctx, "m0")
-		require.Error(t, err)
+		var spent *rpcpool.BudgetError
+		require.ErrorAs(t, err, &spent)
 		require.Len(t, w.Requests(), 20)
 	})
 }

@@ -460,7 +460,8 @@ func TestQuorum(t *testing.T) {
 				require.ErrorAs(t, err, &refused)
 			}
 			_, err := chain.Quorum(1).Call(t.Context(), "eth_chainId")
-			require.Error(t, err)
+			var refused *rpcpool.RequestError
+			require.ErrorAs(t, err, &refused)
 			require.Empty(t, w.Requests())
 		})
 	})
