@@ -183,6 +183,28 @@ func TestBudgetCountsWhatIsMade(t *testing.T) {
 	})
 }
 
+// Rule C6: a call that the outer budget has no request left for keeps no place of the inner
+// one: the next one is told so at once, too.
+func TestRefusedCallKeepsNoPlace(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1"))
+		chain := open(t, w).Chain("1")
+		outer := rpcpool.WithBudget(within(t, time.Minute), rpcpool.Budget{Attempts: 1})
+		inner := rpcpool.WithBudget(outer, rpcpool.Budget{InFlight: 1})
+		start := time.Now()
+		_, err := chain.Call(inner, "eth_blockNumber")
+		require.NoError(t, err)
+		for range 2 {
+			_, err = chain.Call(inner, "eth_blockNumber")
+			var spent *rpcpool.BudgetError
+			require.ErrorAs(t, err, &spent)
+			require.Equal(t, "attempts", spent.Ran)
+			require.Zero(t, time.Since(start))
+		}
+	})
+}
+
 // Rules A5.3, C6: a kept connection that died is nobody's fault, also where the budget has
 // no request left to repeat it by.
 func TestSpentBudgetBlamesNobody(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 )
 
 // Rule B8: Retry-After, in both forms and 900 s at most, says how long an RPC is left
-// alone; that is no failure in a row, and without the header the pauses double.
+// alone; that is no failure in a row, and without the header the pauses double, up to 60 s.
 func TestRateLimitsAreRests(t *testing.T) {
 	inADay := func(time.Time) rpcpooltest.Reply { return rpcpooltest.RateLimited(24 * time.Hour) }
 	for name, c := range map[string]struct {
@@ -28,9 +28,11 @@ func TestRateLimitsAreRests(t *testing.T) {
 		pauses []time.Duration
 		cools  bool
 	}{
-		"seconds":     {func(time.Time) rpcpooltest.Reply { return rpcpooltest.RateLimited(7 * time.Second) }, []time.Duration{7 * time.Second, 7 * time.Second}, false},
-		"too long":    {inADay, []time.Duration{900 * time.Second}, false},
-		"not said":    {func(time.Time) rpcpooltest.Reply { return rpcpooltest.RateLimited(0) }, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, false},
+		"seconds":  {func(time.Time) rpcpooltest.Reply { return rpcpooltest.RateLimited(7 * time.Second) }, []time.Duration{7 * time.Second, 7 * time.Second}, false},
+		"too long": {inADay, []time.Duration{900 * time.Second}, false},
+		"not said": {func(time.Time) rpcpooltest.Reply { return rpcpooltest.RateLimited(0) }, []time.Duration{
+			time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, 60 * time.Second, 60 * time.Second,
+		}, false},
 		"503 with it": {func(time.Time) rpcpooltest.Reply { return rpcpooltest.Status(503).Header("Retry-After", "30") }, []time.Duration{30 * time.Second}, false},
 		"503 without": {func(time.Time) rpcpooltest.Reply { return rpcpooltest.Status(503) }, []time.Duration{60 * time.Second}, true},
 		"403 with it": {func(time.Time) rpcpooltest.Reply { return rpcpooltest.Status(403).Header("Retry-After", "30") }, []time.Duration{60 * time.Second}, true},

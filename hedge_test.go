@@ -136,6 +136,29 @@ func TestHedgingCutsTheTail(t *testing.T) {
 	}
 }
 
+// The share of calls that needed no second request is kept for ten of them, not for good:
+// when all RPCs turn slow, it isn't the load of a thousand calls before that is doubled.
+func TestUnusedShareIsKeptForTen(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.Proxy("p2")
+		slow := rpcpooltest.Result("0x1").Delay(time.Second).FromStep(1)
+		w.List("1", w.Node("r1", slow), w.Node("r2", slow))
+		chain := open(t, w).Chain("1", rpcpool.WithHedge(rpcpool.Hedge{Delay: hedgeDelay}))
+		call := func(times int) (requests int) {
+			before := len(w.Requests())
+			for range times {
+				_, err := chain.Call(t.Context(), "eth_call")
+				require.NoError(t, err)
+			}
+			return len(w.Requests()) - before
+		}
+		require.Equal(t, 1000, call(1000))
+		w.Network.SetStep(1)
+		require.Equal(t, 100+10+4, call(100), "ten kept, and one in twenty; what the first call brings finds no room")
+	})
+}
+
 // Without a Delay it is what 95 % of answers take that counts: one request in forty that is
 // slow is hedged soon after that.
 func TestHedgeDelayIsMeasured(t *testing.T) {
