@@ -41,16 +41,18 @@ func TestBudgetOfAttempts(t *testing.T) {
 					over++
 					assert.Equal(t, "attempts", spent.Ran)
 					assert.Equal(t, "20", spent.Limit)
-				} else {
-					assert.Error(t, err)
+					return
 				}
+				var none *rpcpool.NoHealthyRPCError
+				assert.ErrorAs(t, err, &none)
 			})
 		}
 		wg.Wait()
 		require.Len(t, w.Requests(), 20)
 		require.NotZero(t, over)
 		_, err := chain.Call(ctx, "m0")
-		require.Error(t, err)
+		var spent *rpcpool.BudgetError
+		require.ErrorAs(t, err, &spent)
 		require.Len(t, w.Requests(), 20)
 	})
 }
@@ -177,6 +179,28 @@ func TestBudgetCountsWhatIsMade(t *testing.T) {
 			var spent *rpcpool.BudgetError
 			require.ErrorAs(t, err, &spent)
 			require.Equal(t, "1", spent.Limit, "it is the outer one that has run out")
+		}
+	})
+}
+
+// Rule C6: a call that the outer budget has no request left for keeps no place of the inner
+// one: the next one is told so at once, too.
+func TestRefusedCallKeepsNoPlace(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1"))
+		chain := open(t, w).Chain("1")
+		outer := rpcpool.WithBudget(within(t, time.Minute), rpcpool.Budget{Attempts: 1})
+		inner := rpcpool.WithBudget(outer, rpcpool.Budget{InFlight: 1})
+		start := time.Now()
+		_, err := chain.Call(inner, "eth_blockNumber")
+		require.NoError(t, err)
+		for range 2 {
+			_, err = chain.Call(inner, "eth_blockNumber")
+			var spent *rpcpool.BudgetError
+			require.ErrorAs(t, err, &spent)
+			require.Equal(t, "attempts", spent.Ran)
+			require.Zero(t, time.Since(start))
 		}
 	})
 }

@@ -92,6 +92,37 @@ func TestShareOfAnAttempt(t *testing.T) {
 	})
 }
 
+// Rule C1: the elements of a batch that travel together have the time of the one that has the
+// least: an RPC that hangs isn't blamed for what one with more time would have blamed it for.
+func TestShareOfABatch(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1",
+			w.Node("r1", rpcpooltest.Result("0x1").ToStep(0), rpcpooltest.Hang()),
+			w.Node("r2", rpcpooltest.Error(-32601, "the method my_x does not exist").Method("my_x")))
+		chain := open(t, w, roundRobin).Chain("1")
+		for range 4 {
+			_, err := chain.Call(t.Context(), "my_x")
+			require.NoError(t, err)
+		}
+		w.Network.SetStep(1)
+		for range 2 { // only r1 has my_x, so that its element alone has all the time
+			_ = chain.BatchCallContext(within(t, 5*time.Second), []rpcpool.BatchElem{{Method: "my_x"}, {Method: "eth_blockNumber"}, {Method: "eth_gasPrice"}})
+		}
+		stats := chain.Stats()[0]
+		require.False(t, stats.Cooling)
+		require.Zero(t, stats.Ejections)
+		require.Zero(t, stats.FailuresInRow)
+		hung := 0
+		for _, each := range w.Network.Exchanges() {
+			if each.Node == "r1" && each.Method == "batch" {
+				hung++
+			}
+		}
+		require.NotZero(t, hung, "nothing travelled together")
+	})
+}
+
 // Rule C1: attempts that were cut short are no evidence, so that as long as there is time
 // there is another round, whatever MaxRounds says.
 func TestRoundsGoOnWhileThereIsTime(t *testing.T) {

@@ -182,12 +182,14 @@ func TestQuestionThatFailedIsAskedAgain(t *testing.T) {
 			warmUp(t, evm, chain, 1004)
 			w.Network.SetStep(1)
 			_, err := balance(t, chain)
-			require.Error(t, err)
+			var none *rpcpool.NoHealthyRPCError
+			require.ErrorAs(t, err, &none)
 			w.Network.SetStep(2)
 			time.Sleep(61 * time.Second)
 			p1.Kill()
 			_, err = balance(t, chain)
-			assert.Error(t, err, "a node 100 blocks behind was admitted, its trial counted as passed")
+			var stale *rpcpool.StaleError
+			assert.ErrorAs(t, err, &stale, "a node 100 blocks behind was admitted, its trial counted as passed")
 		})
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -19,7 +20,7 @@ import (
 )
 
 // Rule B8: Retry-After, in both forms and 900 s at most, says how long an RPC is left
-// alone; that is no failure in a row, and without the header the pauses double.
+// alone; that is no failure in a row, and without the header the pauses double, up to 60 s.
 func TestRateLimitsAreRests(t *testing.T) {
 	inADay := func(time.Time) rpcpooltest.Reply { return rpcpooltest.RateLimited(24 * time.Hour) }
 	for name, c := range map[string]struct {
@@ -27,9 +28,11 @@ func TestRateLimitsAreRests(t *testing.T) {
 		pauses []time.Duration
 		cools  bool
 	}{
-		"seconds":     {func(time.Time) rpcpooltest.Reply { return rpcpooltest.RateLimited(7 * time.Second) }, []time.Duration{7 * time.Second, 7 * time.Second}, false},
-		"too long":    {inADay, []time.Duration{900 * time.Second}, false},
-		"not said":    {func(time.Time) rpcpooltest.Reply { return rpcpooltest.RateLimited(0) }, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, false},
+		"seconds":  {func(time.Time) rpcpooltest.Reply { return rpcpooltest.RateLimited(7 * time.Second) }, []time.Duration{7 * time.Second, 7 * time.Second}, false},
+		"too long": {inADay, []time.Duration{900 * time.Second}, false},
+		"not said": {func(time.Time) rpcpooltest.Reply { return rpcpooltest.RateLimited(0) }, []time.Duration{
+			time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, 60 * time.Second, 60 * time.Second,
+		}, false},
 		"503 with it": {func(time.Time) rpcpooltest.Reply { return rpcpooltest.Status(503).Header("Retry-After", "30") }, []time.Duration{30 * time.Second}, false},
 		"503 without": {func(time.Time) rpcpooltest.Reply { return rpcpooltest.Status(503) }, []time.Duration{60 * time.Second}, true},
 		"403 with it": {func(time.Time) rpcpooltest.Reply { return rpcpooltest.Status(403).Header("Retry-After", "30") }, []time.Duration{60 * time.Second}, true},
@@ -193,10 +196,9 @@ func TestMaxInFlight(t *testing.T) {
 				callers.Go(func() {
 					time.Sleep(time.Millisecond)
 					for range 3 {
-						if _, err := chain.Call(impatient, "eth_blockNumber"); err != nil {
-							assert.ErrorIs(t, err, context.DeadlineExceeded)
-							assert.InDelta(t, 2.5, time.Since(began).Seconds(), 0.01)
-						}
+						_, err := chain.Call(impatient, "eth_blockNumber")
+						assert.ErrorIs(t, err, context.DeadlineExceeded)
+						assert.InDelta(t, 2.5, time.Since(began).Seconds(), 0.01)
 					}
 				})
 				callers.Wait()
@@ -241,11 +243,18 @@ func TestReadYourWrites(t *testing.T) {
 					reader = pool.Chain("eip155:1")
 				}
 				read := func() string {
+					synctest.Wait()
 					before := len(w.Requests())
 					_, err := reader.Call(ctx, "eth_getBalance", someAccount, "latest")
 					require.NoError(t, err)
-					done := w.Requests()[before:]
-					return strings.Fields(done[len(done)-1])[0]
+					synctest.Wait()
+					node := ""
+					for _, line := range w.Requests()[before:] { // blocks may be read for their times meanwhile
+						if strings.HasSuffix(line, " eth_getBalance") {
+							node = strings.Fields(line)[0]
+						}
+					}
+					return node
 				}
 				require.Equal(t, "first", read())
 				hash, err := rpcpool.CallAs[string](ctx, sender, "eth_sendRawTransaction", "0x02aa")
@@ -377,7 +386,8 @@ func TestVerifyChainID(t *testing.T) {
 
 		w.Network.SetStep(1)
 		_, err = chain.Call(t.Context(), "eth_blockNumber")
-		require.Error(t, err)
+		var none *rpcpool.NoHealthyRPCError
+		require.ErrorAs(t, err, &none)
 		w.Network.SetStep(2)
 		time.Sleep(61 * time.Second)
 		_, err = chain.Call(t.Context(), "eth_blockNumber")
@@ -426,16 +436,26 @@ func TestNoPolicyNoCost(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 		w.Proxy("p1")
 		evm := rpcpooltest.NewEVM(1, 1000)
-		w.List("1", w.Node("behind", evm.Serve(rpcpooltest.Lagging(50))), w.Node("r2", evm.Serve()))
-		chain := open(t, w).Chain("1")
-		for range 5 {
+		w.List("1", w.Node("behind", evm.Serve(rpcpooltest.Lagging(50))), w.Node("forked", evm.Serve(rpcpooltest.ForkedFrom(900))))
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.Mode = rpcpool.RoundRobin }).Chain("1")
+		for round := range 6 {
 			raw, err := chain.Call(t.Context(), "eth_getBalance", someAccount, "latest")
 			require.NoError(t, err)
-			require.Equal(t, uint64(950), number(t, raw))
+			require.Equal(t, []uint64{950, 1000}[round%2], number(t, raw))
+			_, err = chain.Call(t.Context(), "eth_getBlockByNumber", "0x3b0", false)
+			require.NoError(t, err)
+			_, err = chain.Call(t.Context(), "eth_blockNumber")
+			require.NoError(t, err)
 			time.Sleep(time.Minute)
 		}
-		require.Len(t, w.Requests(), 5)
+		require.Len(t, w.Requests(), 18)
 		require.Zero(t, chain.HighWater())
+		require.Len(t, chain.Stats(), 2)
+		for _, s := range chain.Stats() {
+			require.Zero(t, s.HeadAt, "%+v", s)
+			require.Empty(t, s.Doubt, "%+v", s)
+			require.Zero(t, s.Forks, "%+v", s)
+		}
 	})
 }
 
@@ -459,32 +479,41 @@ func TestFreshnessIsChecked(t *testing.T) {
 }
 
 // Rule D3: whatever is asked for, in every mode, where nothing is usable each kind of call
-// ends with an error of the library that says what to do; nothing panics.
+// ends with an error of the library that says of which chain, and where to look: at the
+// list, or at the RPC; nothing panics.
 func TestNothingUsableSaysWhatToDo(t *testing.T) {
-	for name, listed := range map[string]func(w *rpcpooltest.World) []any{
-		"an empty list": func(*rpcpooltest.World) []any { return nil },
-		"no usable URL": func(*rpcpooltest.World) []any {
+	const empty, unfit = "nothing could be tried, the pool lists none", "nothing could be tried, none of the 1 listed is fit now"
+	for name, c := range map[string]struct {
+		listed      func(w *rpcpooltest.World) []any
+		first, then string // what the first call says, which finds it out, and what the others do
+	}{
+		"an empty list": {func(*rpcpooltest.World) []any { return nil }, empty, empty},
+		"no usable URL": {func(*rpcpooltest.World) []any {
 			return []any{rpcpooltest.Listed{URL: "ftp://r1.test/"}, rpcpooltest.Listed{URL: "://"}}
-		},
-		"another chain": func(w *rpcpooltest.World) []any {
+		}, empty, empty},
+		"another chain": {func(w *rpcpooltest.World) []any {
 			return []any{w.Node("r1", rpcpooltest.NewEVM(5, 1000).Serve())}
-		},
+		}, "the RPC is on chain 5 instead of 1", unfit},
 	} {
 		for _, mode := range modes {
 			t.Run(name+"/"+mode.String(), func(t *testing.T) {
 				inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 					w.Proxy("p1")
-					w.Pool.Lists("1", rpcpooltest.PoolList("eip155:1", listed(w)...))
+					w.Pool.Lists("1", rpcpooltest.PoolList("eip155:1", c.listed(w)...))
 					pool := open(t, w, func(cfg *rpcpool.Config) {
 						cfg.Mode, cfg.VerifyChainID, cfg.MaxInFlight, cfg.MaxWait = mode, true, 1, time.Second
 					})
 					for _, opt := range []rpcpool.ChainOption{
 						nil, rpcpool.WithFreshness(rpcpool.Freshness{ReadYourWrites: true}), rpcpool.WithHedge(rpcpool.Hedge{}),
 					} {
-						for i, err := range callsOfAllKinds(t.Context(), pool.Chain("1", opt)) {
+						says := c.first
+						for _, failed := range callsOfAllKinds(t.Context(), pool.Chain("1", opt)) {
 							var own rpcpool.Error
-							require.ErrorAs(t, err, &own, "call %d", i)
-							require.NotEmpty(t, err.Error())
+							require.ErrorAs(t, failed.err, &own, failed.kind)
+							require.ErrorContains(t, failed.err, `chain "1"`, failed.kind)
+							require.ErrorContains(t, failed.err, says, failed.kind)
+							require.ErrorContains(t, failed.err, failed.words, failed.kind)
+							says = c.then
 						}
 					}
 				})
@@ -493,8 +522,15 @@ func TestNothingUsableSaysWhatToDo(t *testing.T) {
 	}
 }
 
+// failedCall is the error of a call, and what it says that only its kind does.
+type failedCall struct {
+	kind  string
+	err   error
+	words string
+}
+
 // callsOfAllKinds makes a call of each kind and gives their errors.
-func callsOfAllKinds(ctx context.Context, chain *rpcpool.Chain) (errs []error) {
+func callsOfAllKinds(ctx context.Context, chain *rpcpool.Chain) []failedCall {
 	_, call := chain.Call(ctx, "eth_getBalance", someAccount, "latest")
 	_, snapshot := chain.Snapshot(ctx, "latest")
 	_, quorum := chain.Quorum(2).Call(ctx, "eth_chainId")
@@ -503,5 +539,9 @@ func callsOfAllKinds(ctx context.Context, chain *rpcpool.Chain) (errs []error) {
 	batch := chain.BatchCallContext(ctx, []rpcpool.BatchElem{{Method: "eth_chainId"}, {Method: "eth_gasPrice"}})
 	_, logs := chain.GetLogsChunked(ctx, rpcpool.LogFilter{FromBlock: 1, ToBlock: 2})
 	run := chain.Run(ctx, func(context.Context, string, *http.Client) error { return nil })
-	return []error{call, snapshot, quorum, send, broadcast, batch, logs, run}
+	return []failedCall{
+		{"call", call, ""}, {"snapshot", snapshot, ""}, {"quorum", quorum, "2 operators were to agree on eth_chainId"},
+		{"send", send, ""}, {"broadcast", broadcast, ""}, {"batch", batch, ""},
+		{"logs", logs, "log query failed at block 1"}, {"run", run, ""},
+	}
 }

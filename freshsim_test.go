@@ -50,15 +50,20 @@ func TestTwelveDeceivers(t *testing.T) {
 	require.Zero(t, with.wrongChain, "answers from another chain")
 	require.Zero(t, with.mixed, "mixed snapshots")
 	require.Zero(t, with.outTooLong, "honest RPCs out of the ring for longer than a cooldown")
+	require.Zero(t, with.unknown, "states of no chain there is")
 	require.Less(t, with.refused, with.reads/20, "reads that ended with an error")
+	require.NotZero(t, with.noticed, "forks are served, but noticed")
 	require.NotZero(t, without.stale, "the world deceives nobody")
 	require.NotZero(t, without.wrongChain)
 	require.NotZero(t, without.mixed)
+	require.NotZero(t, without.forked)
 }
 
 // deception is what a bot got to see.
 type deception struct {
-	reads, stale, wrongChain, forked, mixed, refused, outTooLong, requests int
+	reads, stale, wrongChain, forked, unknown, mixed, refused, outTooLong, requests int
+
+	noticed uint64 // forks
 }
 
 func (d *deception) add(other *deception) {
@@ -66,6 +71,8 @@ func (d *deception) add(other *deception) {
 	d.stale += other.stale
 	d.wrongChain += other.wrongChain
 	d.forked += other.forked
+	d.unknown += other.unknown
+	d.noticed += other.noticed
 	d.mixed += other.mixed
 	d.refused += other.refused
 	d.outTooLong += other.outTooLong
@@ -73,8 +80,8 @@ func (d *deception) add(other *deception) {
 }
 
 func (d *deception) String() string {
-	return fmt.Sprintf("%d reads (%.2f requests each): %d stale, %d from another chain, %d from a fork, %d of mixed states, %d refused",
-		d.reads, float64(d.requests)/float64(d.reads), d.stale, d.wrongChain, d.forked, d.mixed, d.refused)
+	return fmt.Sprintf("%d reads (%.2f requests each): %d stale, %d from another chain, %d from a fork (noticed %d times), %d of mixed states, %d refused",
+		d.reads, float64(d.requests)/float64(d.reads), d.stale, d.wrongChain, d.forked, d.noticed, d.mixed, d.refused)
 }
 
 const deceiversMaxLag = 2
@@ -85,6 +92,7 @@ type deceivers struct {
 	random *rand.Rand
 	chain  *rpcpooltest.EVM
 	other  *rpcpooltest.EVM // the other chain, to know its hashes
+	fork   forkHashes
 	bot    *rpcpool.Chain
 	policy bool
 	seen   deception
@@ -93,7 +101,28 @@ type deceivers struct {
 	requests int
 
 	honest map[string]*atomic.Int64 // masked URLs → failures of its own
+}
 
+// forkHashes are the hashes of the fork, asked of a node that the bot doesn't know.
+type forkHashes struct {
+	t     *testing.T
+	node  *rpcpooltest.Node
+	known map[uint64]string
+}
+
+func (f *forkHashes) of(block uint64) string {
+	if hash, known := f.known[block]; known {
+		return hash
+	}
+	res, err := f.node.Client().Post(f.node.URL(), "application/json", strings.NewReader(fmt.Sprintf(
+		`{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x%x",false]}`, block)))
+	require.NoError(f.t, err)
+	defer res.Body.Close()
+	var answer struct{ Result struct{ Hash string } }
+	require.NoError(f.t, json.NewDecoder(res.Body).Decode(&answer))
+	require.NotEmpty(f.t, answer.Result.Hash)
+	f.known[block] = answer.Result.Hash
+	return answer.Result.Hash
 }
 
 func newDeceivers(t *testing.T, w *rpcpooltest.World, seed uint64, policy bool) *deceivers {
@@ -105,6 +134,7 @@ func newDeceivers(t *testing.T, w *rpcpooltest.World, seed uint64, policy bool) 
 	w.Network.SetRecording(false)
 	w.Proxy("p1")
 	s.chain.SetBlockTime(testBlockTime)
+	s.fork = forkHashes{t, w.Node("unlisted", s.chain.Serve(rpcpooltest.ForkedFrom(990))), map[uint64]string{}}
 	faults := map[string][]rpcpooltest.EVMFault{
 		"honest-1": nil, "honest-2": nil, "honest-3": nil, "honest-4": nil,
 		"lagging":     {rpcpooltest.Lagging(20)},
@@ -191,6 +221,9 @@ func (s *deceivers) read(reads int) {
 		time.Sleep(time.Duration(s.random.IntN(600)) * time.Millisecond)
 	}
 	s.seen.requests = s.requests
+	for _, stats := range s.bot.Stats() {
+		s.seen.noticed += stats.Forks
+	}
 }
 
 func (s *deceivers) call(method string, params ...any) (json.RawMessage, bool) {
@@ -253,6 +286,10 @@ func (s *deceivers) judgeHash(hash string, from, to uint64) {
 			s.complain("a state of another chain")
 			return
 		}
+		if hash == s.fork.of(n) {
+			s.seen.forked++ // which is noticed, and no reason to leave the RPC out
+			return
+		}
 	}
 	for n := uint64(900); n < from; n++ {
 		switch hash {
@@ -265,7 +302,8 @@ func (s *deceivers) judgeHash(hash string, from, to uint64) {
 			return
 		}
 	}
-	s.seen.forked++
+	s.seen.unknown++
+	s.complain("a state of no block from %d on: %s", from, hash)
 }
 
 // byNumber reads the state of a block that exists.

@@ -1,45 +1,104 @@
-package rpcpool
+package rpcpool_test
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bomzrpc/rpcpool"
+	"github.com/bomzrpc/rpcpool/rpcpooltest"
 )
 
-// Rule B3: where two RPCs' heads go back by about as much, the chain did; where one goes
-// back by a block, as one behind a cache does, another that goes back by ten still has two
-// nodes behind it.
-func TestDipsOfTwoRPCs(t *testing.T) {
-	for _, c := range []struct {
-		first, second uint64 // blocks by which they go back
-		later         time.Duration
-		chain         bool // it is the chain's doing
-	}{
-		{1, 10, time.Second, false},
-		{10, 1, time.Second, false},
-		{10, 10, time.Second, true},
-		{6, 10, time.Second, true},
-		{10, 6, time.Second, true},
-		{10, 10, time.Hour, false},
+// Rule B2: the only RPC that can be asked isn't believed where it jumps away from what two
+// others agreed on before, or it said itself, although nobody is left to contradict it.
+func TestLiarIsTheOnlyOneLeft(t *testing.T) {
+	for name, before := range map[string]func(*rpcpooltest.EVM) rpcpooltest.Reply{
+		"it never spoke before":    func(*rpcpooltest.EVM) rpcpooltest.Reply { return rpcpooltest.Status(503).ToStep(0) },
+		"it was honest until then": func(evm *rpcpooltest.EVM) rpcpooltest.Reply { return evm.Serve().ToStep(1) },
 	} {
-		r := testRing(t, Caps{}, Caps{})
-		v := headView{pace: blockPace{fixed: 12 * time.Second}}
-		policy := Freshness{EjectLag: 1000}
-		one, two := r.endpoints[0], r.endpoints[1]
-		say := func(e *endpoint, head uint64, when time.Time) { v.observe(r, e, head, true, when, when, &policy) }
-		say(one, 1000, at(0))
-		say(two, 1000, at(0))
-		say(one, 1000-c.first, at(1))
-		now := at(1).Add(c.later)
-		say(two, 1000-c.second, now)
-		want := c.second
-		if c.chain {
-			want = 0
-		}
-		require.Equal(t, want, two.heads.dipAt(now), "%+v", c)
-		if c.chain {
-			require.Zero(t, one.heads.dipAt(now), "%+v", c)
-		}
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				w.Proxy("p1")
+				evm := chainOf12s()
+				w.List("1",
+					w.Node("liar", before(evm), evm.Serve(rpcpooltest.Boasting(100_000))),
+					w.Node("r2", evm.Serve().ToStep(0), rpcpooltest.Status(503)),
+					w.Node("r3", evm.Serve().ToStep(0), rpcpooltest.Status(503)))
+				chain := freshOn(t, w, rpcpool.Freshness{MaxLag: 2}, roundRobin)
+				warmUp(t, evm, chain, 1005)
+				for step := range 2 {
+					w.Network.SetStep(1 + step)
+					for range 300 {
+						_, _ = chain.Call(t.Context(), "eth_blockNumber")
+						require.LessOrEqual(t, chain.HighWater(), evm.Head()+3)
+						time.Sleep(time.Second)
+					}
+				}
+				require.NotZero(t, requestsOf(w, "liar", "eth_blockNumber"))
+			})
+		})
 	}
+}
+
+// Rule B3: an RPC that stood still must be good for as long as it did before it is trusted
+// again: other answers may come from the same cache.
+func TestProbationIsAsLongAsItStoodStill(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		evm := chainOf12s()
+		w.List("1", w.Node("r1", evm.Serve(rpcpooltest.StuckAt(1000)).ToStep(0), evm.Serve()), w.Node("r2", evm.Serve()))
+		chain := freshOn(t, w, rpcpool.Freshness{EjectLag: 1000, BlockTime: testBlockTime})
+		read := func(times int) (ofR1 int) {
+			before := requestsOf(w, "r1", "eth_getBalance")
+			for range times {
+				latestBalance(t, chain)
+				time.Sleep(testBlockTime + time.Second)
+			}
+			return requestsOf(w, "r1", "eth_getBalance") - before
+		}
+		read(30) // 390 s
+		w.Network.SetStep(1)
+		require.Zero(t, read(10))
+		require.NotZero(t, read(40))
+	})
+}
+
+// Rule B11: an RPC that replaces a block's hash by another one is told once, not at every
+// look at the block after that.
+func TestReorgIsToldOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		evm := rpcpooltest.NewEVM(1, 1000)
+		w.List("1", w.Node("r1", evm.Serve()))
+		log := new(lockedBuffer)
+		chain := freshOn(t, w, rpcpool.Freshness{}, func(cfg *rpcpool.Config) { cfg.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+		for i := range 6 {
+			if i == 2 {
+				evm.Reorg(20)
+			}
+			_, err := chain.Call(t.Context(), "eth_getBlockByNumber", "0x3e0", false)
+			require.NoError(t, err)
+		}
+		require.Equal(t, 1, strings.Count(log.String(), "another hash for a block than before"), log.String())
+	})
+}
+
+// With the policy, Lag is how far an RPC is under the high-water mark, not under the highest
+// that any of them says.
+func TestLagIsUnderTheMark(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		_, chain := freshWorld(t, w, rpcpool.Freshness{EjectLag: 100, SampleEvery: time.Second},
+			[][]rpcpooltest.EVMFault{nil, {rpcpooltest.Lagging(5)}, {rpcpooltest.Boasting(1000)}, nil})
+		latestBalance(t, chain)
+		time.Sleep(3500 * time.Millisecond)
+		var lags, heads []uint64
+		for _, s := range chain.Stats() {
+			lags, heads = append(lags, s.Lag), append(heads, s.Head)
+		}
+		require.Equal(t, []uint64{1000, 995, 2000, 1000}, heads)
+		require.Equal(t, []uint64{0, 5, 0, 0}, lags)
+	})
 }

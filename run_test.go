@@ -131,7 +131,8 @@ func TestRunUnsupportedMethodMarksNothing(t *testing.T) {
 			}
 			return nil
 		}
-		require.Error(t, chain.Run(t.Context(), run))
+		var none *rpcpool.NoHealthyRPCError
+		require.ErrorAs(t, chain.Run(t.Context(), run), &none)
 		fail = false
 		require.NoError(t, chain.Run(t.Context(), run))
 	})
@@ -158,7 +159,7 @@ func TestRunClientIsBoundToItsAttempt(t *testing.T) {
 
 			start := time.Now()
 			_, err = client.Get(url) // without ctx: it ends with the attempt all the same
-			require.Error(t, err)
+			require.ErrorIs(t, err, context.Canceled)
 			require.Equal(t, 15*time.Second, time.Since(start))
 			return nil
 		})

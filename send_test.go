@@ -13,10 +13,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/sha3"
 
 	"github.com/bomzrpc/rpcpool"
 	"github.com/bomzrpc/rpcpool/rpcpooltest"
 )
+
+// hashOf is the hash of a transaction without blobs.
+func hashOf(raw []byte) string {
+	keccak := sha3.NewLegacyKeccak256()
+	_, _ = keccak.Write(raw)
+	return "0x" + hex.EncodeToString(keccak.Sum(nil))
+}
 
 // network is a chain whose nodes take transactions in all the ways that nodes go wrong.
 type network struct {
@@ -227,8 +235,12 @@ func TestTransactionHashes(t *testing.T) {
 			require.Equal(t, lie, hash, kind)
 		}
 		for _, kind := range []byte{1, 2, 3, 4, 0xc3} {
-			hash, err = open(t, w).Chain("2").SendRawTransaction(t.Context(), []byte{kind, 1, 2, 3})
-			require.Error(t, err, kind)
+			raw := []byte{kind, 1, 2, 3}
+			hash, err = open(t, w).Chain("2").SendRawTransaction(t.Context(), raw)
+			var unknown *rpcpool.TxOutcomeUnknownError
+			require.ErrorAs(t, err, &unknown, "it may have taken the transaction all the same: %d", kind)
+			require.Equal(t, hashOf(raw), unknown.Hash, kind)
+			require.Len(t, unknown.Attempts, 1, kind)
 			require.Empty(t, hash, kind)
 		}
 	})
@@ -256,7 +268,8 @@ func TestBroadcast(t *testing.T) {
 		require.Equal(t, 1, requestsOf(w, "slow"), "the others are left to finish")
 
 		_, err = chain.Broadcast(t.Context(), []byte{2}, 0)
-		require.Error(t, err)
+		var refused *rpcpool.RequestError
+		require.ErrorAs(t, err, &refused)
 	})
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 		w.Proxy("p1")
@@ -434,15 +447,21 @@ func TestConcurrentSends(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 		evm, chain := receiptWorld(t, w, []serving{serve, serve, serve})
 		var wg sync.WaitGroup
-		for i := range 50 {
+		var hashes [50]string
+		for i := range hashes {
 			wg.Go(func() {
 				hash, err := chain.SendRawTransaction(t.Context(), []byte{2, byte(i % 5)})
 				assert.NoError(t, err)
 				_, err = chain.WaitReceipt(t.Context(), hash)
 				assert.NoError(t, err)
+				hashes[i] = hash
 			})
 		}
 		wg.Wait()
-		require.Len(t, evm.Transactions(), 5)
+		taken := evm.Transactions()
+		require.Len(t, taken, 5)
+		for i, hash := range hashes {
+			require.Equal(t, fmt.Sprintf("0x02%02x", i%5), taken[hash], "the hash that caller %d got", i)
+		}
 	})
 }

@@ -449,6 +449,37 @@ func TestQuorum(t *testing.T) {
 			})
 		})
 	}
+	// Which of the two requests gets the answer is chance, so several times.
+	for _, order := range [][]rpcpooltest.Reply{{rpcpooltest.Status(500), ok}, {ok, rpcpooltest.Status(500)}} {
+		t.Run("one doesn't answer", func(t *testing.T) {
+			for range 8 {
+				inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+					w.Proxy("p1")
+					w.List("1", w.Node("a", order[0]), w.Node("b", order[1]))
+					_, err := open(t, w).Chain("1").Quorum(2).Call(t.Context(), "eth_call", map[string]string{}, "0x10")
+					var split *rpcpool.QuorumError
+					require.ErrorAs(t, err, &split)
+					require.Len(t, split.Answers, 2)
+					said := 0
+					for _, a := range split.Answers {
+						if a.RPC != "" {
+							said++
+							require.JSONEq(t, `"0x1"`, string(a.Result))
+						}
+					}
+					require.Equal(t, 1, said)
+				})
+			}
+		})
+	}
+	t.Run("nobody answers", func(t *testing.T) {
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			w.Proxy("p1")
+			_, err := open(t, w).Chain("1").Quorum(2).Call(t.Context(), "eth_call", map[string]string{}, "0x10")
+			var split *rpcpool.QuorumError
+			require.ErrorAs(t, err, &split, "that all failed alike is no agreement")
+		})
+	})
 	t.Run("not for what has effects", func(t *testing.T) {
 		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 			w.Proxy("p1")
@@ -460,7 +491,8 @@ func TestQuorum(t *testing.T) {
 				require.ErrorAs(t, err, &refused)
 			}
 			_, err := chain.Quorum(1).Call(t.Context(), "eth_chainId")
-			require.Error(t, err)
+			var refused *rpcpool.RequestError
+			require.ErrorAs(t, err, &refused)
 			require.Empty(t, w.Requests())
 		})
 	})

@@ -212,19 +212,6 @@ func TestHasID(t *testing.T) {
 	require.True(t, largest.HasID(18446744073709551615))
 }
 
-// Who has seen enough of an object's members may stop.
-func TestMembersMayBeLeft(t *testing.T) {
-	var names []string
-	for object := enter([]byte(`{"a":1,"b":2,"c":3}`), 0, 0); object.next(); {
-		name, _ := object.member()
-		names = append(names, string(name))
-		if string(name) == "b" {
-			break
-		}
-	}
-	require.Equal(t, []string{"a", "b"}, names)
-}
-
 // An array is taken apart into its elements' bytes; what is none is told from an empty one.
 func TestElementsAreTheBytesOfTheArray(t *testing.T) {
 	for _, c := range []struct {
