@@ -49,48 +49,55 @@ func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
 	}
 	e.meter.begin()
 	p.meter.begin()
+	v.took = 0
 	defer func() {
-		took := time.Since(start)
-		e.meter.end(&out, took)
-		p.meter.end(&out, took)
+		if v.took == 0 { // the user's function panics
+			v.took = time.Since(start)
+		}
+		e.meter.end(&out, v.took)
+		p.meter.end(&out, v.took)
 		if k.watch != nil {
-			k.watch.took = took
+			k.watch.took = v.took
 		}
 	}()
 	out = req.send(ctx, target{chain: k.key, endpoint: e, proxy: p})
+	v.took = time.Since(start)
 	if out.verdict != VerdictOK && out.verdict != VerdictCaller {
 		if req == k.req {
 			k.arrived = k.arrived || out.arrived && out.ranPerhaps(true)
 		}
 		if k.err = k.ended(); k.err != nil {
-			k.leftOpen(v, &out, time.Since(start))
+			k.leftOpen(v, &out)
 			return outcome{}, deaths
 		}
 		if out.unaffordable != nil {
 			k.err = k.unaffordable(out.unaffordable)
 			return outcome{}, deaths
 		}
-		out.early = k.endedEarly(&out, given, time.Since(start))
+		out.early = k.endedEarly(&out, given, v.took)
 	}
 	if k.careful {
 		out = k.inspect(v, req, out, start)
 	}
-	v.took = time.Since(start)
-	k.note(e, p, req.method(), out, v.took)
+	k.note(e, p, req.method(), &out, v.took)
 	return out, deaths
 }
 
 // note keeps a failed attempt for the errors, and logs every one.
-func (k *call) note(e *endpoint, p *proxy, method string, out outcome, took time.Duration) {
+func (k *call) note(e *endpoint, p *proxy, method string, out *outcome, took time.Duration) {
+	failed, logged := out.verdict != VerdictOK && out.verdict != VerdictCaller, k.pool.log.Enabled(k.ctx, slog.LevelDebug)
+	if !failed && !logged {
+		return
+	}
 	a := Attempt{RPC: e.label, Proxy: p.label, Verdict: out.verdict, Detail: out.detail, Duration: took}
-	if out.verdict != VerdictOK && out.verdict != VerdictCaller {
+	if failed {
 		k.attempts = append(k.attempts, a)
 		if k.tried == nil {
 			k.tried = map[string]bool{}
 		}
 		k.tried[e.url] = true
 	}
-	if !k.pool.log.Enabled(k.ctx, slog.LevelDebug) {
+	if !logged {
 		return
 	}
 	k.pool.log.LogAttrs(k.ctx, slog.LevelDebug, "rpcpool: attempt",

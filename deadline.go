@@ -84,13 +84,13 @@ func (k *call) moveOn(e *endpoint) {
 
 // leftOpen makes the caller's own end an AmbiguousError where the request that it
 // interrupted may have had its effect.
-func (k *call) leftOpen(v *visit, out *outcome, took time.Duration) {
+func (k *call) leftOpen(v *visit, out *outcome) {
 	if !out.mayHaveRun {
 		return
 	}
 	k.attempts = append(k.attempts, Attempt{
 		RPC: v.e.label, Proxy: v.proxy.label, Verdict: out.verdict,
-		Detail: fmt.Sprintf("interrupted (%v) after it was sent", k.err), Duration: took,
+		Detail: fmt.Sprintf("interrupted (%v) after it was sent", k.err), Duration: v.took,
 	})
 	k.err = &AmbiguousError{Method: k.want.method, Attempts: k.attempts, Err: k.err}
 }

@@ -132,5 +132,5 @@ type heldAnswer struct {
 func (k *call) refuteHeld(held *heldAnswer) {
 	held.e.meter.failures[SemanticFailure].Add(1)
 	held.out.verdict, held.out.detail = VerdictStale, held.out.doubt
-	k.note(held.e, held.proxy, k.want.method, held.out, held.took)
+	k.note(held.e, held.proxy, k.want.method, &held.out, held.took)
 }
