@@ -48,7 +48,7 @@ const engineAllocs = 5
 func TestHooksOffAllocateNothing(t *testing.T) {
 	off := instantPool(t)
 	off()
-	require.Equal(t, float64(engineAllocs), testing.AllocsPerRun(1000, off))
+	require.Equal(t, engineAllocs, int(testing.AllocsPerRun(1000, off)))
 	on := instantPool(t, quietHook{})
 	on()
 	t.Logf("hooks off: %v allocations, on: %v", testing.AllocsPerRun(1000, off), testing.AllocsPerRun(1000, on))

@@ -142,7 +142,7 @@ func TestEngineAllocatesNothingPerRPC(t *testing.T) {
 			c := stillChain(t, rpcs, func(cfg *Config) { cfg.Mode = mode })
 			req := instantRequest{newEncodedRequest(c.pool, "eth_chainId", []byte(noParams))}
 			allocs := testing.AllocsPerRun(200, func() { _ = engineCall(t.Context(), c, req) })
-			require.Equal(t, float64(engineAllocs), allocs, "%s, %d RPCs", mode, rpcs)
+			require.Equal(t, engineAllocs, int(allocs), "%s, %d RPCs", mode, rpcs)
 		}
 	}
 }
