@@ -244,3 +244,74 @@ func useAll(code string) (body string, ended bool) {
 	}
 	return body + code[at:], ended
 }
+
+// Every entry point of the package has an example that runs: what takes a context, and what
+// makes something.
+func TestDocsEntryPointsHaveExamples(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	var entries []string
+	examples := map[string]bool{}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			switch {
+			case !ok:
+			case strings.HasSuffix(name, "_test.go"):
+				examples[f.Name.Name] = true
+			case f.Name.IsExported() && isEntryPoint(f):
+				entries = append(entries, exampleOf(f))
+			}
+		}
+	}
+	require.Greater(t, len(entries), 20)
+	for _, name := range entries {
+		require.True(t, examples[name], "%s is missing", name)
+	}
+}
+
+// isEntryPoint tells whether users begin something by a function. CallContext of other types
+// than Chain is as there, and a Directory's methods are called by the pool.
+func isEntryPoint(f *ast.FuncDecl) bool {
+	on := receiverOf(f)
+	switch {
+	case on == "":
+		for _, start := range []string{"New", "Parse", "Read", "With", "Write"} {
+			if strings.HasPrefix(f.Name.Name, start) {
+				return true
+			}
+		}
+	case !ast.IsExported(on), on == "StaticDirectory", f.Name.Name == "CallContext" && on != "Chain":
+		return false
+	}
+	for _, param := range f.Type.Params.List {
+		if selector, ok := param.Type.(*ast.SelectorExpr); ok && selector.Sel.Name == "Context" {
+			return true
+		}
+	}
+	return false
+}
+
+func receiverOf(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return ""
+	}
+	on := f.Recv.List[0].Type
+	if pointer, ok := on.(*ast.StarExpr); ok {
+		on = pointer.X
+	}
+	if name, ok := on.(*ast.Ident); ok {
+		return name.Name
+	}
+	return ""
+}
+
+func exampleOf(f *ast.FuncDecl) string {
+	if on := receiverOf(f); on != "" {
+		return "Example" + on + "_" + f.Name.Name
+	}
+	return "Example" + f.Name.Name
+}
