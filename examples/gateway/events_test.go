@@ -126,6 +126,9 @@ func TestEventsTellOfAFailure(t *testing.T) {
 	assert.True(t, rpcsOf(ready)[0].Current)
 	assert.False(t, rpcsOf(ready)[0].Cooling)
 	assert.Equal(t, uint64(1000), rpcsOf(ready)[0].Head)
+	assert.Equal(t, "ready", rpcsOf(ready)[0].State)
+	assert.Positive(t, rpcsOf(ready)[0].Mean)
+	assert.Positive(t, rpcsOf(ready)[0].P95)
 
 	r1.Kill()
 	b.call("8453", "eth_blockNumber")
@@ -134,6 +137,8 @@ func TestEventsTellOfAFailure(t *testing.T) {
 	assert.InDelta(t, time.Now().Add(60*time.Second).UnixMilli(), rpcsOf(failed)[0].Until, 20_000)
 	assert.Equal(t, 1, rpcsOf(failed)[0].FailuresInRow)
 	assert.Equal(t, uint64(1), rpcsOf(failed)[0].Transport)
+	assert.Equal(t, "cooling", rpcsOf(failed)[0].State)
+	assert.Equal(t, uint64(1), rpcsOf(failed)[0].Ejections)
 
 	b.call("8453", "eth_odd")
 	marked := events.until(func(e event) bool { return len(rpcsOf(e)) == 3 && len(rpcsOf(e)[1].Unsupported) > 0 })

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/bomzrpc/rpcpool"
 )
 
 // The page is one file that asks nobody for anything: no address of another host, no
@@ -61,5 +64,32 @@ func TestGatewayServesThePage(t *testing.T) {
 		"Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
 	} {
 		assert.Equal(t, want, got.header.Get(name), name)
+	}
+}
+
+// The page reads what the gateway sends: each field of its tables is one of the state's,
+// and each state that an RPC can be in has words of its own.
+func TestPageShowsTheStatistics(t *testing.T) {
+	rpc, proxy := encode(rpcState{}), encode(proxyState{})
+	drawn := map[string]int{}
+	for _, fields := range regexp.MustCompile(`\bs\.([a-zA-Z0-9]+)`).FindAllStringSubmatch(string(pageHTML), -1) {
+		assert.Contains(t, string(rpc)+string(proxy), `"`+fields[1]+`":`)
+		drawn[fields[1]]++
+	}
+	for _, counts := range regexp.MustCompile(`for \(const name of (\[[a-zA-Z", ]+\])\) setCount`).FindAllStringSubmatch(string(pageHTML), -1) {
+		var names []string
+		require.NoError(t, json.Unmarshal([]byte(counts[1]), &names))
+		for _, name := range names {
+			assert.Contains(t, string(rpc)+string(proxy), `"`+name+`":`)
+			drawn[name]++
+		}
+	}
+	for name := range strings.FieldsSeq("state until head lag mean p95 inFlight served transport protocol semantic rateLimited ejections failures deaths") {
+		assert.NotZero(t, drawn[name], name)
+	}
+	for _, state := range []rpcpool.RPCState{
+		rpcpool.StateReady, rpcpool.StateCooling, rpcpool.StateTrial, rpcpool.StateResting, rpcpool.StateWrongChain,
+	} {
+		assert.Contains(t, string(pageHTML), string(state)+`: ["`)
 	}
 }

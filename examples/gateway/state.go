@@ -31,6 +31,7 @@ type rpcState struct {
 	RPC           string   `json:"rpc"`
 	Position      int      `json:"position"`
 	Current       bool     `json:"current"`
+	State         string   `json:"state"` // an rpcpool.RPCState
 	Cooling       bool     `json:"cooling"`
 	Until         int64    `json:"until"`
 	FailuresInRow int      `json:"failuresInRow"`
@@ -45,6 +46,7 @@ type rpcState struct {
 	Semantic      uint64   `json:"semantic"`
 	RateLimited   uint64   `json:"rateLimited"`
 	Ejections     uint64   `json:"ejections"`
+	Mean          float64  `json:"mean"`
 	P50           float64  `json:"p50"`
 	P95           float64  `json:"p95"`
 }
@@ -52,6 +54,7 @@ type rpcState struct {
 type proxyState struct {
 	Proxy         string  `json:"proxy"`
 	Current       bool    `json:"current"`
+	State         string  `json:"state"` // "ready" or "cooling"
 	Cooling       bool    `json:"cooling"`
 	Until         int64   `json:"until"`
 	FailuresInRow int     `json:"failuresInRow"`
@@ -60,6 +63,7 @@ type proxyState struct {
 	Attempts      uint64  `json:"attempts"`
 	Served        uint64  `json:"served"`
 	Failures      uint64  `json:"failures"`
+	Mean          float64 `json:"mean"`
 	P50           float64 `json:"p50"`
 	P95           float64 `json:"p95"`
 }
@@ -97,20 +101,24 @@ func rpcStateOf(s rpcpool.RPCStats) rpcState {
 		methods = append(methods, clip(method, longestName))
 	}
 	return rpcState{
-		RPC: s.RPC, Position: s.Position, Current: s.Current,
+		RPC: s.RPC, Position: s.Position, Current: s.Current, State: string(s.State),
 		Cooling: s.Cooling, Until: unixMilli(s.Until), FailuresInRow: s.FailuresInRow, Unsupported: methods,
 		Head: s.Head, Lag: s.Lag, InFlight: s.InFlight, Attempts: s.Attempts, Served: s.Served,
 		Transport: s.Transport, Protocol: s.Protocol, Semantic: s.Semantic, RateLimited: s.RateLimited,
-		Ejections: s.Ejections, P50: milliseconds(s.P50), P95: milliseconds(s.P95),
+		Ejections: s.Ejections, Mean: milliseconds(s.Mean), P50: milliseconds(s.P50), P95: milliseconds(s.P95),
 	}
 }
 
 func proxyStateOf(s rpcpool.ProxyStats) proxyState {
+	state := rpcpool.StateReady
+	if s.Cooling {
+		state = rpcpool.StateCooling
+	}
 	return proxyState{
-		Proxy: s.Proxy, Current: s.Current, Cooling: s.Cooling, Until: unixMilli(s.Until),
+		Proxy: s.Proxy, Current: s.Current, State: string(state), Cooling: s.Cooling, Until: unixMilli(s.Until),
 		FailuresInRow: s.FailuresInRow, Deaths: s.Deaths, InFlight: s.InFlight,
 		Attempts: s.Attempts, Served: s.Served, Failures: s.Failures,
-		P50: milliseconds(s.P50), P95: milliseconds(s.P95),
+		Mean: milliseconds(s.Mean), P50: milliseconds(s.P50), P95: milliseconds(s.P95),
 	}
 }
 
