@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# What `make fuzz` and `make bench` may be given: make fuzz FUZZTIME=1m PKG=./internal/x
+# What `make fuzz` and `make benchmarks` may be given: make fuzz FUZZTIME=1m PKG=./internal/x
 FUZZTIME ?= 10s
 PKG ?= ./...
 BENCH ?= .
@@ -37,12 +37,12 @@ fuzz: ## Fuzzes every target for FUZZTIME (10s) each; PKG narrows it to some pac
 	scripts/fuzz.sh
 
 .PHONY: bench
-bench: ## Runs the benchmarks that match BENCH (all) in PKG (all).
-	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+bench: ## Compares the library with others over loopback, into docs/PERFORMANCE.md; takes twelve minutes and a quiet machine.
+	go -C bench run . -out ../docs/PERFORMANCE.md
 
-.PHONY: compare
-compare: ## Compares the library with others over loopback, into bench/results.md; takes ten minutes and a quiet machine.
-	go -C bench run . -out results.md
+.PHONY: benchmarks
+benchmarks: ## Runs the Go benchmarks that match BENCH (all) in PKG (all).
+	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
 
 .PHONY: cover
 cover: ## Measures the statement coverage of the root package and internal/; fails under 90 %.

@@ -25,8 +25,8 @@ import (
 // The benchmarks compare a call with the same call by hand: a well-tuned net/http
 // client and encoding/json, through the same proxy to the same node (rule F1).
 //
-//	make bench                                  all of it
-//	make bench BENCH=CallAgainstBare            the ratio, in one run
+//	make benchmarks                             all of it
+//	make benchmarks BENCH=CallAgainstBare       the ratio, in one run
 //	go test -run '^$' -bench Call -cpuprofile … where the time goes
 //
 // CallAgainstBare has both take turns and reports the median of the passes' ratios as
@@ -89,13 +89,18 @@ func (w benchWay) bare(t testing.TB) benchClient {
 		IdleConnTimeout:     30 * time.Second,
 	}
 	t.Cleanup(transport.CloseIdleConnections)
+	return bareOn(transport, w.url)
+}
+
+// bareOn is the client by hand on a transport.
+func bareOn(transport http.RoundTripper, url string) benchClient {
 	client := &http.Client{Transport: transport}
 	return func(ctx context.Context) (json.RawMessage, error) {
 		body, err := json.Marshal(bareRequest{"2.0", 1, "eth_blockNumber", []any{}})
 		if err != nil {
 			return nil, err
 		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 		if err != nil {
 			return nil, err
 		}
@@ -134,14 +139,19 @@ func (d oneNode) RPCs(context.Context, string) (*rpcpool.List, error) {
 func (oneNode) Report(context.Context, rpcpool.Report) error { return nil }
 
 func (w benchWay) pooled(t testing.TB, rpcs int) benchClient {
+	chain := w.pool(t, rpcs).Chain("1")
+	return func(ctx context.Context) (json.RawMessage, error) { return chain.Call(ctx, "eth_blockNumber") }
+}
+
+// pool lists the node and so many others behind it.
+func (w benchWay) pool(t testing.TB, rpcs int) *rpcpool.Pool {
 	pool, err := rpcpool.New(rpcpool.Config{
 		Proxies: []string{w.proxy}, Directory: oneNode{w.url, rpcs}, CacheDir: t.TempDir(),
 		RootCAs: w.roots, Logger: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = pool.Close() })
-	chain := pool.Chain("1")
-	return func(ctx context.Context) (json.RawMessage, error) { return chain.Call(ctx, "eth_blockNumber") }
+	return pool
 }
 
 // call makes a call and fails the benchmark where it fails.

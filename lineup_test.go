@@ -2,7 +2,6 @@ package rpcpool
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -29,6 +28,14 @@ func (listOf) Report(context.Context, Report) error { return nil }
 // stillChain is a handle of so many RPCs, whose list is there.
 func stillChain(t testing.TB, rpcs int, change ...func(*Config)) *chainState {
 	t.Helper()
+	c := stillPool(t, rpcs, change...).Chain("1").s
+	require.NoError(t, c.ensureList(t.Context(), time.Hour))
+	return c
+}
+
+// stillPool is a pool that lists so many RPCs for every chain.
+func stillPool(t testing.TB, rpcs int, change ...func(*Config)) *Pool {
+	t.Helper()
 	cfg := Config{
 		Proxies: []string{"socks5://p1.test:1080"}, Directory: listOf(rpcs), CacheDir: t.TempDir(),
 		RefreshInterval: 24 * time.Hour, Logger: slog.New(slog.DiscardHandler),
@@ -39,9 +46,7 @@ func stillChain(t testing.TB, rpcs int, change ...func(*Config)) *chainState {
 	pool, err := New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = pool.Close() })
-	c := pool.Chain("1").s
-	require.NoError(t, c.ensureList(t.Context(), time.Hour))
-	return c
+	return pool
 }
 
 // Rule A4.2a: the candidates of a walk are those of its start, in the order of the ring,
@@ -116,61 +121,5 @@ func happen(k *call, random *rand.Rand) {
 		k.want.exclude[e.url] = out // which only the RPC that was asked is
 	case 6:
 		c.served(e, 0)
-	}
-}
-
-// instantRequest is answered at once, without a transport.
-type instantRequest struct{ *callRequest }
-
-func (instantRequest) send(context.Context, target) outcome {
-	return outcome{judgement: judgement{verdict: VerdictOK}, result: instantResult}
-}
-
-var instantResult = json.RawMessage(`"0x1"`)
-
-// engineCall makes a call that no transport has a part in.
-func engineCall(ctx context.Context, c *chainState, req request) error {
-	_, err := c.do(ctx, req)
-	return err
-}
-
-// Rule F1: what the engine allocates for a call is the same for a list of 5 and of 1,000,
-// in every mode, and however many RPCs of the list are cooling.
-func TestEngineAllocatesNothingPerRPC(t *testing.T) {
-	for _, mode := range []Mode{Sticky, RoundRobin} {
-		for _, rpcs := range []int{1, 5, 1000} {
-			c := stillChain(t, rpcs, func(cfg *Config) { cfg.Mode = mode })
-			req := instantRequest{newEncodedRequest(c.pool, "eth_chainId", []byte(noParams))}
-			allocs := testing.AllocsPerRun(200, func() { _ = engineCall(t.Context(), c, req) })
-			require.Equal(t, engineAllocs, int(allocs), "%s, %d RPCs", mode, rpcs)
-		}
-	}
-}
-
-// BenchmarkEngine is a call without its transport: rings of 5 and of 1,000 RPCs cost the
-// same (rule F1).
-func BenchmarkEngine(b *testing.B) {
-	for _, rpcs := range []int{5, 1000} {
-		for _, mode := range []Mode{Sticky, RoundRobin} {
-			c := stillChain(b, rpcs, func(cfg *Config) { cfg.Mode = mode })
-			req := instantRequest{newEncodedRequest(c.pool, "eth_chainId", []byte(noParams))}
-			b.Run(fmt.Sprintf("%s/%d", mode, rpcs), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					if err := engineCall(b.Context(), c, req); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-			b.Run(fmt.Sprintf("%s/%d/g64", mode, rpcs), func(b *testing.B) {
-				b.ReportAllocs()
-				b.SetParallelism(32)
-				b.RunParallel(func(pb *testing.PB) {
-					for pb.Next() {
-						_ = engineCall(b.Context(), c, req)
-					}
-				})
-			})
-		}
 	}
 }

@@ -37,15 +37,21 @@ type links struct {
 	dialer  *proxydial.Dialer
 	working context.Context // ends when the pool is closed
 
-	tunnel  *http.Transport // connections through to the RPC
-	forward *http.Transport // plain-http requests that an HTTP proxy is asked to carry out; nil for SOCKS
+	tunnel  transport // connections through to the RPC
+	forward transport // plain-http requests that an HTTP proxy is asked to carry out; nil for SOCKS
 
 	// The same, but with a fresh connection for each request (rule A5.3).
-	freshTunnel, freshForward *http.Transport
+	freshTunnel, freshForward transport
 
 	mu     sync.Mutex // protects open and closed
 	open   map[*linkConn]struct{}
 	closed bool
+}
+
+// transport is an *http.Transport, but in tests that are about what is around it.
+type transport interface {
+	http.RoundTripper
+	CloseIdleConnections()
 }
 
 func newProxy(dial *proxydial.Proxy, p *poolState) *proxy {
@@ -60,19 +66,19 @@ func newProxy(dial *proxydial.Proxy, p *poolState) *proxy {
 		open:    map[*linkConn]struct{}{},
 	}
 	targetTLS := &tls.Config{RootCAs: p.rootCAs, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}
-	l.tunnel = newTransport()
-	l.tunnel.DialContext = l.dialTunnel
-	l.tunnel.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	tunnel := newTransport()
+	tunnel.DialContext = l.dialTunnel
+	tunnel.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return l.dialTLS(ctx, addr, targetTLS)
 	}
-	l.freshTunnel = fresh(l.tunnel)
+	l.tunnel, l.freshTunnel = tunnel, fresh(tunnel)
 	if dial.AbsoluteForm() {
-		l.forward = newTransport()
+		forward := newTransport()
 		// That there is a proxy makes net/http write the absolute form; where it
 		// is only dialProxy knows.
-		l.forward.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.invalid"})
-		l.forward.DialContext = l.dialProxy
-		l.freshForward = fresh(l.forward)
+		forward.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.invalid"})
+		forward.DialContext = l.dialProxy
+		l.forward, l.freshForward = forward, fresh(forward)
 	}
 	return &proxy{dial: dial, label: dial.String(), links: l}
 }
@@ -103,7 +109,7 @@ func (l *links) forwards(target *url.URL) bool {
 }
 
 // transport gives the transport for a target.
-func (l *links) transport(target *url.URL, freshConn bool) *http.Transport {
+func (l *links) transport(target *url.URL, freshConn bool) transport {
 	switch forward := l.forwards(target); {
 	case forward && freshConn:
 		return l.freshForward
@@ -258,7 +264,7 @@ func (l *links) close() {
 	for _, conn := range open {
 		_ = conn.end()
 	}
-	for _, t := range []*http.Transport{l.tunnel, l.forward, l.freshTunnel, l.freshForward} {
+	for _, t := range []transport{l.tunnel, l.forward, l.freshTunnel, l.freshForward} {
 		if t != nil {
 			t.CloseIdleConnections()
 		}

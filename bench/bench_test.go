@@ -37,7 +37,7 @@ func startTestServers(t *testing.T) (addrs, *control) {
 // Every contender gets the right answer on every way, and the same large one.
 func TestContendersAnswerAlike(t *testing.T) {
 	at, _ := startTestServers(t)
-	all := slices.Concat(singles, rings[:2])
+	all := slices.Concat(singles, rings[:2], crowdRings[len(rings):], holeRings[len(rings):])
 	for _, w := range at.ways() {
 		for _, path := range []string{"", pathKnown + "?100000", pathChunked + "?100000"} {
 			clients, err := makeAll(all, setup{proxy: w.proxy, ca: at.CA, urls: w.urls(1, path)})

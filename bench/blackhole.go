@@ -3,12 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
 
 // blackholeCalls is how many calls are made one after the other.
 const blackholeCalls = 4
+
+// holeRings are those that meet the blackhole.
+var holeRings = append(slices.Clip(rings), contender{nameHedging, newHedging})
 
 // blackhole measures calls to five endpoints, of which the first takes requests and
 // never answers. Nearly all of that is waiting, so the contenders wait at once.
@@ -23,19 +27,20 @@ func blackhole(ctx context.Context, b *bench) ([]table, error) {
 	t := table{
 		section: "A blackhole",
 		title:   fmt.Sprintf("The first of five endpoints never answers; at most %v for an attempt", attempt),
-		notes:   []string{"Milliseconds of each call, one after the other."},
-		head:    []string{"client"},
+		notes:   []string{fmt.Sprintf("Milliseconds of each call, one after the other, and of one before. %s asks a second endpoint after %v.", nameHedging, hedgeDelay)},
+		head:    []string{"client", "healthy"},
 	}
 	for i := range blackholeCalls {
 		t.head = append(t.head, fmt.Sprintf("call %d", i+1))
 	}
-	for _, c := range rings {
-		cells := []string{c.name}
+	for _, c := range holeRings {
+		cells := []string{c.name, r[c.name]["healthy"].cell(2)}
 		for i := range blackholeCalls {
-			cells = append(cells, r[c.name][callName(i)].cell(1))
+			cells = append(cells, r[c.name][callName(i)].cell(2))
 		}
 		t.row(cells...)
 	}
+	blackholeFacts(b, attempt, r)
 	return []table{t}, b.control.set()
 }
 
@@ -46,15 +51,17 @@ func blackholePass(ctx context.Context, b *bench, attempt time.Duration, r resul
 		return err
 	}
 	w := b.addrs.plain()
-	clients, err := makeAll(rings, setup{proxy: w.proxy, ca: b.addrs.CA, urls: w.urls(endpointCount, ""), attempt: attempt})
+	clients, err := makeAll(holeRings, setup{proxy: w.proxy, ca: b.addrs.CA, urls: w.urls(endpointCount, ""), attempt: attempt})
 	if err != nil {
 		return err
 	}
 	defer clients.close()
 	for name, c := range clients {
-		if _, err := oneByOne(ctx, c, 3); err != nil {
+		healthy, err := oneByOne(ctx, c, 20)
+		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		r.add(name, "healthy", healthy[3:].median()/1e3)
 	}
 	if err := b.control.set(modeBlackhole); err != nil {
 		return err
@@ -77,4 +84,17 @@ func blackholePass(ctx context.Context, b *bench, attempt time.Duration, r resul
 	}
 	all.Wait()
 	return failed
+}
+
+// blackholeFacts are what the goals are about. A call that ends with an error ends the run.
+func blackholeFacts(b *bench, attempt time.Duration, r results) {
+	for name, wait := range map[string]time.Duration{nameOurs: attempt, nameHedging: hedgeDelay} {
+		of := r[name]
+		later := of[callName(1)]
+		for i := 2; i < blackholeCalls; i++ {
+			later = append(slices.Clip(later), of[callName(i)]...)
+		}
+		b.facts["blackhole, "+name+", first"] = of[callName(0)].median() - millis(wait)
+		b.facts["blackhole, "+name+", later"] = later.median() / of["healthy"].median()
+	}
 }

@@ -14,11 +14,11 @@ import (
 
 // setup is what a client is made for.
 type setup struct {
-	proxy   string
+	proxy   string // none where empty
 	ca      []byte
 	urls    []string      // in the order in which they are to be asked
 	attempt time.Duration // the longest that one attempt may take; 0: no bound
-	conns   int           // the most connections, or calls at once, to one endpoint; 0: no bound
+	conns   int           // the most connections to one endpoint; 0: no bound, or the library's default
 }
 
 // client is a contender, ready to be asked.
@@ -46,6 +46,11 @@ const (
 	nameFailsafe  = "failsafe-go"
 	nameHedged    = "hedgedhttp"
 	nameOurs      = "rpcpool"
+
+	// The same with settings that some workloads ask for.
+	nameResort    = nameOurs + ", LastResort"
+	nameUnbounded = nameOurs + ", no bound"
+	nameHedging   = nameOurs + ", hedging"
 )
 
 // singles make calls to one endpoint. The first is what the others are compared with.
@@ -70,6 +75,9 @@ var rings = []contender{
 	{nameHedged, newHedged},
 	{nameOurs, newOurs},
 }
+
+// crowdRings are those that a crowd is let loose on.
+var crowdRings = append(slices.Clip(rings), contender{nameResort, newResort}, contender{nameUnbounded, newUnbounded})
 
 // leave gives the contenders but those of some names.
 func leave(all []contender, out ...string) []contender {
@@ -100,6 +108,10 @@ func (s setup) defaultTransport() (*http.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
+	proxied := http.ProxyURL(proxy)
+	if s.proxy == "" {
+		proxied = nil
+	}
 	standard, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
 		return nil, errors.New("http.DefaultTransport isn't net/http's own")
@@ -107,7 +119,7 @@ func (s setup) defaultTransport() (*http.Transport, error) {
 	t := standard.Clone()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.ca)
-	t.Proxy = http.ProxyURL(proxy)
+	t.Proxy = proxied
 	t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)

@@ -14,15 +14,17 @@ import (
 type command struct {
 	Modes []mode        `json:"modes,omitempty"` // by endpoint; those beyond the list are ok
 	Flap  time.Duration `json:"flap,omitempty"`  // step through flapping each so long
+	Doors bool          `json:"doors,omitempty"` // open the endpoints' doors, and say where they are
 	Set   bool          `json:"set,omitempty"`   // Modes and Flap hold; else only count
 }
 
 // counters are how often the endpoints were asked, and connected to, in all: also the
 // one by which a proxy is checked.
 type counters struct {
-	Requests int64  `json:"requests"`
-	Dials    int64  `json:"dials"`
-	Fault    string `json:"fault,omitempty"`
+	Requests int64    `json:"requests"`
+	Dials    int64    `json:"dials"`
+	Doors    []string `json:"doors,omitempty"` // addresses, by endpoint
+	Fault    string   `json:"fault,omitempty"`
 }
 
 func (c counters) since(before counters) counters {
@@ -76,6 +78,12 @@ func (c *control) flap(every time.Duration) error {
 	return err
 }
 
+// doors gives the addresses at which the endpoints are reached without a proxy.
+func (c *control) doors() ([]string, error) {
+	answer, err := c.do(command{Doors: true})
+	return answer.Doors, err
+}
+
 func (c *control) count() (counters, error) { return c.do(command{}) }
 
 // obey answers commands until the wire is closed.
@@ -88,10 +96,8 @@ func (s *servers) obey(conn net.Conn) {
 			return
 		}
 		var answer counters
-		if cmd.Set {
-			if err := s.take(cmd); err != nil {
-				answer.Fault = err.Error()
-			}
+		if err := s.take(cmd, &answer); err != nil {
+			answer.Fault = err.Error()
 		}
 		for _, e := range s.byHost {
 			answer.Requests += e.requests.Load()
@@ -103,8 +109,18 @@ func (s *servers) obey(conn net.Conn) {
 	}
 }
 
-// take sets the endpoints' modes, or has them flap.
-func (s *servers) take(cmd command) error {
+// take sets the endpoints' modes, or has them flap, and opens their doors.
+func (s *servers) take(cmd command, answer *counters) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cmd.Doors {
+		if answer.Doors, err = s.openDoors(); err != nil {
+			return err
+		}
+	}
+	if !cmd.Set {
+		return nil
+	}
 	if len(cmd.Modes) > len(s.endpoints) {
 		return fmt.Errorf("%d modes for %d endpoints", len(cmd.Modes), len(s.endpoints))
 	}
@@ -115,6 +131,11 @@ func (s *servers) take(cmd command) error {
 			m = cmd.Modes[i]
 		}
 		e.set(m)
+		if i < len(s.doors) {
+			if err := s.doors[i].swing(m != modeRefused); err != nil {
+				return err
+			}
+		}
 	}
 	if cmd.Flap > 0 {
 		s.startFlapping(cmd.Flap)

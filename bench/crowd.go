@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,23 +18,20 @@ const (
 // takes on healthy endpoints.
 func crowdStep(b *bench) time.Duration { return pick(b, 250*time.Millisecond, 50*time.Millisecond) }
 
-// unbounded is the name of our own row without a bound on the calls at one endpoint.
-const unbounded = nameOurs + ", no bound"
-
 // crowd measures many callers at once while all endpoints step through faults, each
 // time in a fresh process.
 func crowd(ctx context.Context, b *bench) ([]table, error) {
 	callers := pick(b, 10_000, 2_000)
-	all := append(slices.Clip(rings), contender{name: unbounded})
 	r := results{}
 	for range pick(b, 7, 1) {
-		for _, c := range shuffled(all) {
+		for _, c := range shuffled(crowdRings) {
 			if err := crowdPass(ctx, b, c.name, callers, r); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return []table{crowdTable(all, callers, crowdStep(b), r)}, b.control.set()
+	crowdFacts(b, callers, r)
+	return []table{crowdTable(callers, crowdStep(b), r)}, b.control.set()
 }
 
 func crowdPass(ctx context.Context, b *bench, name string, callers int, r results) error {
@@ -47,9 +43,6 @@ func crowdPass(ctx context.Context, b *bench, name string, callers int, r result
 		return err
 	}
 	e := errand{Workload: "crowd", Contender: name, Addrs: b.addrs, Callers: callers, Calls: crowdCalls, Conns: crowdConns, Longest: pick(b, 6*time.Second, 2*time.Second)}
-	if name == unbounded {
-		e.Contender, e.Conns = nameOurs, 0
-	}
 	numbers, err := e.run(ctx)
 	if err != nil {
 		return err
@@ -69,7 +62,7 @@ func crowdPass(ctx context.Context, b *bench, name string, callers int, r result
 
 // crowdOnce lets the callers loose.
 func crowdOnce(ctx context.Context, e errand) (map[string]float64, error) {
-	c, err := e.client(rings, e.Addrs.plain().urls(endpointCount, ""))
+	c, err := e.client(crowdRings, e.Addrs.plain().urls(endpointCount, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -129,20 +122,34 @@ func watchGoroutines() (most func() float64) {
 	}
 }
 
-func crowdTable(rows []contender, callers int, step time.Duration, r results) table {
+func crowdTable(callers int, step time.Duration, r results) table {
 	t := table{
 		section: "A crowd",
 		title:   fmt.Sprintf("%s callers × %d calls while all endpoints go through ok, 500, ok, 429, ok, refused", number(float64(callers), 0), crowdCalls),
 		notes: []string{
-			fmt.Sprintf("Each step lasts %v; at any time some endpoints are well. At most %d connections, or calls at once, to one endpoint, where nothing else is said.", step, crowdConns),
+			fmt.Sprintf("Each step lasts %v; at any time some endpoints are well. At most %d connections to one endpoint, where nothing else is said.", step, crowdConns),
+			"By default a call of rpcpool fails at once while all endpoints cool down; with LastResort it asks them all the same.",
 		},
 		head: []string{"client", "ok %", "wall, ms", "wall × loop", "p50, ms", "p99, ms", "p99 × loop", "requests/call", "dials", "memory, MB", "goroutines"},
 	}
-	for _, row := range rows {
+	for _, row := range crowdRings {
 		name := row.name
 		of := r[name]
 		t.row(name, of["ok"].single(1), of["wall"].cell(0), r.ratio(name, nameLoop, "wall").single(2), of["p50"].single(0), of["p99"].cell(0),
 			r.ratio(name, nameLoop, "p99").single(2), of["requests"].single(2), of["dials"].single(0), of["memory"].single(0), of["goroutines"].single(0))
 	}
 	return t
+}
+
+// crowdFacts are what the goals are about.
+func crowdFacts(b *bench, callers int, r results) {
+	for _, name := range []string{nameOurs, nameResort} {
+		of, prefix := r[name], "crowd, "+name+", "
+		b.facts[prefix+"ok"] = of["ok"].median()
+		b.facts[prefix+"wall"] = r.ratio(name, nameLoop, "wall").median()
+		b.facts[prefix+"p99"] = r.ratio(name, nameLoop, "p99").median()
+		b.facts[prefix+"dials"] = r.ratio(name, nameLoop, "dials").median()
+		b.facts[prefix+"goroutines"] = of["goroutines"].median() / float64(callers)
+		b.facts[prefix+"kB"] = of["memory"].median() * 1e3 / float64(callers)
+	}
 }

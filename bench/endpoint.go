@@ -80,6 +80,8 @@ type requestHead struct {
 	length int
 }
 
+var lengthField = []byte("Content-Length: ")
+
 func readHead(br *bufio.Reader) (head requestHead, err error) {
 	line, err := br.ReadSlice('\n')
 	if err != nil {
@@ -96,15 +98,16 @@ func readHead(br *bufio.Reader) (head requestHead, err error) {
 		if len(line) <= 2 {
 			return head, nil
 		}
-		if value, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
-			if head.length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil {
+		if len(line) > len(lengthField) && bytes.EqualFold(line[:len(lengthField)], lengthField) {
+			if head.length, err = strconv.Atoi(string(bytes.TrimSpace(line[len(lengthField):]))); err != nil {
 				return head, err
 			}
 		}
 	}
 }
 
-// answer answers JSON-RPC requests by what the endpoint is and the path says.
+// answer answers JSON-RPC requests by what the endpoint is and the path says. Where no
+// endpoint is given, each request says for which it is.
 func (s *servers) answer(e *endpoint, conn net.Conn, br *bufio.Reader) {
 	var body []byte
 	for {
@@ -116,8 +119,14 @@ func (s *servers) answer(e *endpoint, conn net.Conn, br *bufio.Reader) {
 		if _, err := io.ReadFull(br, body); err != nil {
 			return
 		}
-		e.requests.Add(1)
-		if err := s.respond(conn, e.now(), head.target, body); err != nil {
+		to, target := e, head.target
+		if to == nil {
+			if to, target = s.forwardTo(target); to == nil {
+				return
+			}
+		}
+		to.requests.Add(1)
+		if err := s.respond(conn, to.now(), target, body); err != nil {
 			return
 		}
 	}
@@ -142,6 +151,9 @@ func (s *servers) respond(conn net.Conn, m mode, target string, body []byte) err
 	case mode429:
 		return write(conn, "429 Too Many Requests", "text/plain", []byte("too many requests\n"))
 	}
+	if bytes.HasPrefix(body, []byte("[")) {
+		return write(conn, "200 OK", "application/json", blockNumbers(body))
+	}
 	id := fieldOf(body, "id")
 	if target == "/" || !bytes.Contains(body, []byte(`"eth_getLogs"`)) {
 		return write(conn, "200 OK", "application/json", fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":"0x13f2a5b"}`, id))
@@ -152,6 +164,23 @@ func (s *servers) respond(conn net.Conn, m mode, target string, body []byte) err
 		return write(conn, "200 OK", "application/json", fewLogs(id, body))
 	}
 	return s.large.write(conn, id, path, size)
+}
+
+// blockNumbers answers a batch.
+func blockNumbers(batch []byte) []byte {
+	answer := []byte("[")
+	for i := 0; ; i++ {
+		at := bytes.Index(batch, []byte(`"id":`))
+		if at < 0 {
+			return append(answer, ']')
+		}
+		if i > 0 {
+			answer = append(answer, ',')
+		}
+		batch = batch[at:]
+		answer = fmt.Appendf(answer, `{"jsonrpc":"2.0","id":%s,"result":"0x13f2a5b"}`, fieldOf(batch, "id"))
+		batch = batch[1:]
+	}
 }
 
 // fieldOf gives a field of the request as it stands there; it is no list or object.

@@ -30,6 +30,7 @@ func failover(ctx context.Context, b *bench) ([]table, error) {
 			}
 		}
 		tables = append(tables, failoverTable(f, r))
+		failoverFacts(b, f, r)
 	}
 	return tables, b.control.set()
 }
@@ -115,4 +116,18 @@ func failoverTable(f fault, r results) table {
 			of["later"].over(of["healthy"]).cell(2), of["requests"].single(2), of["dials"].single(2))
 	}
 	return t
+}
+
+// failoverFacts are what the goals are about.
+func failoverFacts(b *bench, f fault, r results) {
+	of := r[nameOurs]
+	b.facts[f.fact("first, ms")] = of["first"].median() / 1e3
+	b.facts[f.fact("first")] = r.ratio(nameOurs, nameLoop, "first").median()
+	b.facts[f.fact("later")] = of["later"].over(of["healthy"]).median()
+	b.facts[f.fact("requests")] = of["requests"].median()
+	b.facts[f.fact("dials")] = of["dials"].median()
+}
+
+func (f fault) fact(what string) string {
+	return fmt.Sprintf("failover, %s, %d, %s", f.mode, f.first, what)
 }

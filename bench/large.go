@@ -35,6 +35,7 @@ func large(ctx context.Context, b *bench) ([]table, error) {
 			}
 		}
 		tables = append(tables, largeTable(path, size, contenders, r))
+		largeFacts(b, path, r)
 	}
 	return tables, nil
 }
@@ -86,3 +87,14 @@ func largeTable(path string, size int, contenders []contender, r results) table 
 	}
 	return t
 }
+
+// largeFacts are what the goals are about.
+func largeFacts(b *bench, path string, r results) {
+	for _, what := range []string{"first", "later"} {
+		b.facts[largeFact(path, what)] = r.ratio(nameOurs, nameTuned, what).median()
+		b.facts[largeFact(path, what+", geth")] = r.ratio(nameOurs, nameGeth, what).median()
+		b.facts[largeFact(path, what+", memory")] = r[nameOurs][what+" peak"].median()
+	}
+}
+
+func largeFact(path, what string) string { return "large, " + path + ", " + what }

@@ -17,6 +17,9 @@ const (
 	logsPerPiece = 3 // of the servers
 )
 
+// logsWorkers are how many pieces are under way at once.
+var logsWorkers = []int{1, 8, 16, 32}
+
 // logs measures a query for logs in pieces, each of which a server thinks about.
 func logs(ctx context.Context, b *bench) ([]table, error) {
 	if err := b.control.set(); err != nil {
@@ -24,7 +27,7 @@ func logs(ctx context.Context, b *bench) ([]table, error) {
 	}
 	contenders := leave(singles, nameDefault, nameRetryable, nameFailsafe, nameHedged) // which wait as bare-tuned does
 	pieces := pick(b, 100, 24)
-	workers := []int{1, 8, 16, 32}
+	workers := logsWorkers
 	w := b.addrs.plain()
 	clients, err := makeAll(contenders, setup{proxy: w.proxy, ca: b.addrs.CA, urls: w.urls(1, pathLogs)})
 	if err != nil {
@@ -41,6 +44,7 @@ func logs(ctx context.Context, b *bench) ([]table, error) {
 			}
 		}
 	}
+	logsFacts(b, pieces, workers, r)
 	return []table{logsTable(contenders, pieces, workers, r)}, nil
 }
 
@@ -107,6 +111,11 @@ func (c *client) logsOf(ctx context.Context, from, to uint64) (logs []json.RawMe
 	return logs, err
 }
 
+// idealLogs is how many ms the servers' thoughts alone take.
+func idealLogs(pieces, workers int) float64 {
+	return float64((pieces+workers-1)/workers) * millis(logsLatency)
+}
+
 func logsTable(contenders []contender, pieces int, workers []int, r results) table {
 	t := table{
 		section: "Logs in pieces",
@@ -124,11 +133,21 @@ func logsTable(contenders []contender, pieces int, workers []int, r results) tab
 	for _, c := range contenders {
 		cells := []string{c.name}
 		for _, n := range workers {
-			ideal := float64((pieces+n-1)/n) * millis(logsLatency)
 			of := r[c.name][workersName(n)]
-			cells = append(cells, of.cell(0), number(of.median()/ideal, 2))
+			cells = append(cells, of.cell(0), number(of.median()/idealLogs(pieces, n), 2))
 		}
 		t.row(append(cells, r[c.name]["cpu "+workersName(16)].cell(0))...)
 	}
 	return t
 }
+
+// logsFacts are what the goals are about.
+func logsFacts(b *bench, pieces int, workers []int, r results) {
+	ours := r[nameOurs]
+	for _, n := range workers {
+		b.facts[logsFact("ideal", n)] = ours[workersName(n)].median() / idealLogs(pieces, n)
+		b.facts[logsFact("speed", n)] = ours[workersName(1)].median() / ours[workersName(n)].median()
+	}
+}
+
+func logsFact(what string, workers int) string { return "logs, " + what + ", " + workersName(workers) }

@@ -17,7 +17,7 @@ type machine struct {
 	versions []string
 }
 
-func thisMachine() machine {
+func thisMachine(versions ...string) machine {
 	m := machine{cpu: "unknown processor", date: time.Now().UTC().Format(time.DateOnly)}
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		if _, rest, found := strings.Cut(string(info), "model name"); found {
@@ -36,6 +36,7 @@ func thisMachine() machine {
 			m.versions = append(m.versions, name+" "+dependency.Version)
 		}
 	}
+	m.versions = append(m.versions, versions...)
 	return m
 }
 

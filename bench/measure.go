@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -17,7 +18,7 @@ type values []float64
 // quantile gives the value that a share of the passes stay under.
 func (v values) quantile(share float64) float64 {
 	if len(v) == 0 {
-		return 0
+		return math.NaN() // which no goal is met by
 	}
 	sorted := slices.Sorted(slices.Values(v))
 	at := share * float64(len(sorted)-1)

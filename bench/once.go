@@ -19,6 +19,7 @@ type errand struct {
 	Contender string        `json:"contender"`
 	Addrs     addrs         `json:"addrs"`
 	Path      string        `json:"path,omitempty"`
+	Direct    []string      `json:"direct,omitempty"` // URLs that are asked without a proxy, in place of the others
 	Calls     int           `json:"calls,omitempty"`
 	Callers   int           `json:"callers,omitempty"`
 	Conns     int           `json:"conns,omitempty"`
@@ -65,9 +66,13 @@ func once(ctx context.Context, input io.Reader, output io.Writer) error {
 
 // client makes the errand's contender.
 func (e errand) client(of []contender, urls []string) (*client, error) {
+	s := setup{proxy: e.Addrs.plain().proxy, ca: e.Addrs.CA, urls: urls, conns: e.Conns}
+	if len(e.Direct) > 0 {
+		s.proxy, s.urls = "", e.Direct
+	}
 	for _, c := range of {
 		if c.name == e.Contender {
-			return c.make(setup{proxy: e.Addrs.plain().proxy, ca: e.Addrs.CA, urls: urls, conns: e.Conns})
+			return c.make(s)
 		}
 	}
 	return nil, fmt.Errorf("no contender is called %q", e.Contender)

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"log/slog"
+	"time"
 
 	"github.com/bomzrpc/rpcpool"
 )
@@ -12,7 +13,27 @@ import (
 // newOurs is rpcpool on a list of one's own. The RPC by which proxies are checked is
 // none of those that fail, as where it is another chain's; what a check costs is
 // counted as the library's.
-func newOurs(s setup) (*client, error) {
+func newOurs(s setup) (*client, error) { return s.ours(nil) }
+
+// newResort asks RPCs that cool, too, before it gives up.
+func newResort(s setup) (*client, error) {
+	return s.ours(func(cfg *rpcpool.Config) { cfg.LastResort = true })
+}
+
+// newUnbounded opens as many connections as there are calls.
+func newUnbounded(s setup) (*client, error) {
+	return s.ours(func(cfg *rpcpool.Config) { cfg.MaxConns = 1 << 20 })
+}
+
+// hedgeDelay is when newHedging asks a second RPC.
+const hedgeDelay = 100 * time.Millisecond
+
+// newHedging may do so in every call.
+func newHedging(s setup) (*client, error) {
+	return s.ours(nil, rpcpool.WithHedge(rpcpool.Hedge{Delay: hedgeDelay, MaxExtra: 1}))
+}
+
+func (s setup) ours(change func(*rpcpool.Config), options ...rpcpool.ChainOption) (*client, error) {
 	list := rpcpool.List{Key: "eip155:1"}
 	for _, url := range s.urls {
 		list.RPCs = append(list.RPCs, rpcpool.RPC{URL: url})
@@ -23,14 +44,18 @@ func newOurs(s setup) (*client, error) {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.ca)
-	pool, err := rpcpool.New(rpcpool.Config{
+	cfg := rpcpool.Config{
 		Proxies: []string{s.proxy}, Directory: directory, RootCAs: roots,
-		ProxyCheckURL: "http://" + checkHost + "/", Timeout: s.attempt, MaxInFlight: s.conns, Logger: slog.New(slog.DiscardHandler),
-	})
+		ProxyCheckURL: "http://" + checkHost + "/", Timeout: s.attempt, MaxConns: s.conns, Logger: slog.New(slog.DiscardHandler),
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	pool, err := rpcpool.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	chain := pool.ChainID(1)
+	chain := pool.ChainID(1, options...)
 	return &client{
 		call:  chain.Call,
 		close: func() { _ = pool.Close() },

@@ -19,6 +19,7 @@ type table struct {
 	notes   []string
 	head    []string
 	rows    [][]string
+	after   string // what stands below it
 }
 
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
@@ -62,7 +63,11 @@ func padded(row []string, widths []int) []string {
 
 // print writes the table for a terminal.
 func (t *table) print(w io.Writer) {
-	fmt.Fprintf(w, "\n%s: %s\n", t.section, t.title)
+	fmt.Fprintf(w, "\n%s\n", strings.TrimSuffix(t.section+": "+t.title, ": "))
+	if len(t.head) == 0 {
+		fmt.Fprintln(w, strings.Join(t.notes, "\n"))
+		return
+	}
 	widths := t.widths()
 	fmt.Fprintln(w, strings.Join(padded(t.head, widths), "  "))
 	for _, row := range t.rows {
@@ -72,9 +77,14 @@ func (t *table) print(w io.Writer) {
 
 // markdown writes the table for a page.
 func (t *table) markdown(w *strings.Builder) {
-	fmt.Fprintf(w, "### %s\n\n", t.title)
+	if t.title != "" {
+		fmt.Fprintf(w, "### %s\n\n", t.title)
+	}
 	for _, note := range t.notes {
 		fmt.Fprintf(w, "%s\n\n", note)
+	}
+	if len(t.head) == 0 {
+		return // nothing was measured, and a note says why
 	}
 	widths := t.widths()
 	line := func(row []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(padded(row, widths), " | ")) }
@@ -89,11 +99,15 @@ func (t *table) markdown(w *strings.Builder) {
 		line(row)
 	}
 	w.WriteString("\n")
+	if t.after != "" {
+		w.WriteString(t.after + "\n\n")
+	}
 }
 
 // report is all that a run found.
 type report struct {
 	machine machine
+	goals   table
 	tables  []table
 	quick   bool
 	took    time.Duration
@@ -114,6 +128,8 @@ func (r *report) markdown() []byte {
 	if r.quick {
 		w.WriteString("**A quick run: fewer and shorter passes, not for comparing.**\n\n")
 	}
+	w.WriteString(goalsHead)
+	r.goals.markdown(&w)
 	section := ""
 	for i := range r.tables {
 		t := &r.tables[i]

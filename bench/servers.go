@@ -15,9 +15,11 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -35,6 +37,7 @@ const endpointCount = 5
 // addrs is where the servers are, all on 127.0.0.1.
 type addrs struct {
 	Connect string `json:"connect"` // an HTTP proxy
+	Forward string `json:"forward"` // an HTTP proxy that carries out plain-http requests
 	Socks   string `json:"socks"`   // a SOCKS5 proxy
 	Control string `json:"control"`
 	CA      []byte `json:"ca"` // of the endpoints, as PEM
@@ -42,11 +45,14 @@ type addrs struct {
 
 // servers are the proxies and the endpoints behind them.
 type servers struct {
-	endpoints    []*endpoint          // those that take on modes
-	byHost       map[string]*endpoint // and checkHost
-	large        *largeAnswers
-	tls          *tls.Config
+	endpoints []*endpoint          // those that take on modes
+	byHost    map[string]*endpoint // and checkHost
+	large     *largeAnswers
+	tls       *tls.Config
+
+	mu           sync.Mutex // held while a command is carried out; protects what follows
 	stopFlapping func()
+	doors        []*door // of the endpoints, once somebody asked for them
 }
 
 // serve serves until the input ends, and writes where.
@@ -66,7 +72,7 @@ func serve(ctx context.Context, input io.Reader, output io.Writer) error {
 		addr  *string
 		serve func(net.Conn)
 	}{
-		{&at.Connect, s.through(connectGreeting)}, {&at.Socks, s.through(socksGreeting)}, {&at.Control, s.obey},
+		{&at.Connect, s.through(connectGreeting)}, {&at.Socks, s.through(socksGreeting)}, {&at.Forward, s.carryOut}, {&at.Control, s.obey},
 	} {
 		if *listener.addr, err = listen(ctx, listener.serve); err != nil {
 			return err
@@ -76,6 +82,7 @@ func serve(ctx context.Context, input io.Reader, output io.Writer) error {
 		return err
 	}
 	_, err = io.Copy(io.Discard, input)
+	s.closeDoors()
 	return err
 }
 
@@ -129,6 +136,21 @@ func (s *servers) through(g greeting) func(net.Conn) {
 		}
 		s.answer(e, conn, reader)
 	}
+}
+
+// carryOut answers requests in absolute form, as an HTTP proxy does for plain http.
+func (s *servers) carryOut(conn net.Conn) {
+	defer conn.Close()
+	s.answer(nil, conn, bufio.NewReader(conn))
+}
+
+// forwardTo finds whom a request in absolute form is for; nil where it is for nobody.
+func (s *servers) forwardTo(target string) (e *endpoint, path string) {
+	to, err := url.Parse(target)
+	if err != nil {
+		return nil, ""
+	}
+	return s.byHost[to.Host], to.RequestURI()
 }
 
 // greeting is how a proxy is asked for a connection.
@@ -250,8 +272,12 @@ func (a addrs) ways() []way {
 		{"SOCKS5 proxy, plain http", "socks5://" + a.Socks, "http"},
 		{"HTTP proxy with CONNECT, TLS", "http://" + a.Connect, "https"},
 		{"SOCKS5 proxy, TLS", "socks5://" + a.Socks, "https"},
+		{"HTTP proxy in absolute form, plain http", "http://" + a.Forward, "http"},
 	}
 }
+
+// isAbsolute tells whether a proxy is asked to carry the requests out itself.
+func (w way) isAbsolute() bool { return w.scheme == "http" && strings.HasPrefix(w.proxy, "http:") }
 
 // plain is the way with the least on it, on which everything but the steady state is
 // measured.

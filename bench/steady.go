@@ -21,8 +21,8 @@ func steady(ctx context.Context, b *bench) ([]table, error) {
 	for _, w := range b.addrs.ways() {
 		byLoad := make([]results, len(loads))
 		for i, l := range loads {
-			if b.quick && w.scheme == "https" && l.goroutines >= 1000 {
-				continue // a thousand handshakes for each contender
+			if l.goroutines >= 1000 && (w.scheme == "https" && b.quick || w.isAbsolute()) {
+				continue // a thousand handshakes for each contender, or nothing new
 			}
 			r, err := steadyAt(ctx, b, w, l)
 			if err != nil {
@@ -31,6 +31,7 @@ func steady(ctx context.Context, b *bench) ([]table, error) {
 			byLoad[i] = r
 		}
 		tables = append(tables, steadyTable(w, byLoad))
+		steadyFacts(b, w, byLoad)
 	}
 	return tables, nil
 }
@@ -90,4 +91,23 @@ func steadyTable(w way, byLoad []results) table {
 			byLoad[1][c.name]["allocs"].single(1), byLoad[1][c.name]["bytes"].single(0))...)
 	}
 	return t
+}
+
+// steadyFacts are what the goals are about.
+func steadyFacts(b *bench, w way, byLoad []results) {
+	for i, l := range loads {
+		if len(byLoad[i]) == 0 {
+			continue
+		}
+		for _, c := range singles[1:] {
+			b.facts[steadyFact(w.name, l.goroutines, c.name)] = byLoad[i].ratio(c.name, nameTuned, "time").median()
+		}
+		of := byLoad[i][nameOurs]
+		b.facts[steadyFact(w.name, l.goroutines, "allocs")] = of["allocs"].median()
+		b.facts[steadyFact(w.name, l.goroutines, "bytes")] = of["bytes"].median()
+	}
+}
+
+func steadyFact(way string, goroutines int, what string) string {
+	return fmt.Sprintf("steady, %s, %d, %s", way, goroutines, what)
 }

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+)
+
+// facts are single figures of a run, by name: what the goals are checked against.
+type facts map[string]float64
+
+// goal is what the library is to reach.
+type goal struct {
+	key    string // of its reason, in reasons
+	area   string
+	text   string
+	checks []check
+	other  string // what there is to say where no figure shows it
+}
+
+// check compares one fact with a bound.
+type check struct {
+	fact     string
+	bound    float64
+	least    bool   // the bound is a lower one
+	decimals int    // that are shown and compared
+	unit     string // behind the value
+}
+
+// measured is a goal that figures of a run show.
+func measured(key, area, text string, checks ...[]check) goal {
+	return goal{key: key, area: area, text: text, checks: slices.Concat(checks...)}
+}
+
+// stated is a goal that none shows, with what there is to say of it.
+func stated(key, area, text, other string) goal {
+	return goal{key: key, area: area, text: text, other: other}
+}
+
+func atMost(bound float64, decimals int, unit string, names ...string) []check {
+	return checksOf(check{bound: bound, decimals: decimals, unit: unit}, names)
+}
+
+func atLeast(bound float64, decimals int, unit string, names ...string) []check {
+	return checksOf(check{bound: bound, least: true, decimals: decimals, unit: unit}, names)
+}
+
+func checksOf(like check, names []string) []check {
+	var all []check
+	for _, name := range names {
+		like.fact = name
+		all = append(all, like)
+	}
+	return all
+}
+
+// met compares as it is shown: 1.004 is 1.00.
+func (c check) met(value float64) bool {
+	scale := math.Pow(10, float64(c.decimals))
+	value = math.Round(value*scale) / scale
+	if c.least {
+		return value >= c.bound
+	}
+	return value <= c.bound
+}
+
+// reached gives the values of a goal's checks, and whether all are met; known is false
+// where one wasn't measured.
+func (g *goal) reached(f facts) (text string, met, known bool) {
+	var shown []string
+	met = true
+	for _, c := range g.checks {
+		value, found := f[c.fact]
+		if !found || math.IsNaN(value) {
+			return none, false, false
+		}
+		shown = append(shown, number(value, c.decimals)+c.unit)
+		met = met && c.met(value)
+	}
+	return strings.Join(shown, ", "), met, len(g.checks) > 0
+}
+
+// The ways of the steady state, by what the goals call them.
+var (
+	waySocks    = addrs{}.ways()[0].name
+	wayConnect  = addrs{}.ways()[1].name
+	waySocksTLS = addrs{}.ways()[2].name
+	wayAbsolute = addrs{}.ways()[3].name
+)
+
+func steadyAll(goroutines int, what string, ways ...string) []string {
+	var names []string
+	for _, w := range ways {
+		names = append(names, steadyFact(w, goroutines, what))
+	}
+	return names
+}
+
+func failoverAll(what string, first ...int) []string {
+	var names []string
+	for _, f := range faults {
+		if len(first) == 0 || slices.Contains(first, f.first) {
+			names = append(names, f.fact(what))
+		}
+	}
+	return names
+}
+
+const allFaults = "refused, 500, 429; 1 and 4 of 5 endpoints each"
+
+// goals are in the order of the page.
+var goals = slices.Concat(callGoals(), failoverGoals(), largeGoals(), logsGoals(), crowdGoals())
+
+func callGoals() []goal {
+	threeWays := []string{waySocks, wayConnect, waySocksTLS}
+	proxyWays := []string{wayConnect, waySocksTLS, wayAbsolute}
+	return []goal{
+		measured("overhead", "64 callers", "time ≤ 1.00 × bare-tuned by plain SOCKS5, CONNECT with TLS, SOCKS5 with TLS; a deadline for each attempt, health and statistics on",
+			atMost(1, 2, " ×", steadyAll(64, nameOurs, threeWays...)...)),
+		measured("allocs", "64 callers", "≤ 60 allocations and ≤ 5,000 bytes for a call, by the same ways",
+			atMost(60, 1, "", steadyAll(64, "allocs", threeWays...)...), atMost(5000, 0, " B", steadyAll(64, "bytes", threeWays...)...)),
+		measured("stretch", "64 callers", "a stretch: time ≤ 0.85 × and ≤ 50 allocations, by the same ways",
+			atMost(0.85, 2, " ×", steadyAll(64, nameOurs, threeWays...)...), atMost(50, 1, "", steadyAll(64, "allocs", threeWays...)...)),
+		measured("own work", "own work", "≤ 1,200 ns and ≤ 8 allocations above bare-lean on a transport that answers at once, with a deadline",
+			atMost(1200, 0, " ns", "stub, ns"), atMost(8, 0, "", "stub, allocs")),
+		measured("thousand", "1,000 callers", "time ≤ 1.05 × bare-tuned by plain SOCKS5, CONNECT with TLS, SOCKS5 with TLS",
+			atMost(1.05, 2, " ×", steadyAll(1000, nameOurs, threeWays...)...)),
+		measured("small call", "1 caller", "time ≤ 0.97 × bare-tuned by CONNECT with TLS, SOCKS5 with TLS, absolute form",
+			atMost(0.97, 2, " ×", steadyAll(1, nameOurs, proxyWays...)...)),
+		measured("peers", "1 caller", "every library is slower: time ≤ 1 × that of the quickest, by the same ways",
+			atMost(1, 2, " ×", peersFact(wayConnect), peersFact(waySocksTLS), peersFact(wayAbsolute))),
+		measured("rings", "engine alone", "the same for 5 RPCs and for 1,000: time within a tenth, allocations equal",
+			atMost(1.1, 2, " ×", "engine, ratio"), atMost(0, 0, " more", "engine, allocs")),
+	}
+}
+
+func failoverGoals() []goal {
+	ours, hedging := "blackhole, "+nameOurs+", ", "blackhole, "+nameHedging+", "
+	return []goal{
+		measured("first call", "failover", "the first call ≤ 1.2 × bare-loop ("+allFaults+")", atMost(1.2, 2, " ×", failoverAll("first")...)),
+		measured("first call, ms", "failover", "the first call ≤ 1 ms with 1 endpoint at fault (refused, 500, 429), ≤ 2 ms with 4",
+			atMost(1, 2, " ms", failoverAll("first, ms", 1)...), atMost(2, 2, " ms", failoverAll("first, ms", 4)...)),
+		measured("later calls", "failover", "later calls ≤ 1.05 × healthy ("+allFaults+")", atMost(1.05, 2, " ×", failoverAll("later")...)),
+		measured("later requests", "failover", "later calls ≤ 1.02 requests and no dials each ("+allFaults+")",
+			atMost(1.02, 2, "", failoverAll("requests")...), atMost(0, 2, " dials", failoverAll("dials")...)),
+		stated("no sleep", "failover", "no sleep between endpoints; a failed answer is read to its end, so that its connection stays", "the rows above would show either"),
+		measured("blackhole", "blackhole", "the first call ≤ the attempt's bound + 5 ms, no errors", atMost(5, 1, " ms above", ours+"first")),
+		measured("blackhole, hedged", "blackhole", "with hedging the first call ≤ the hedge's delay + 5 ms", atMost(5, 1, " ms above", hedging+"first")),
+		measured("blackhole, later", "blackhole", "every later call ≤ 1.1 × healthy", atMost(1.1, 2, " ×", ours+"later")),
+		measured("blackhole, later, hedged", "blackhole", "with hedging every later call ≤ 1.1 × healthy", atMost(1.1, 2, " ×", hedging+"later")),
+		stated("probes", "blackhole", "no caller pays for a probe of an RPC that comes back",
+			"not so by design: the request that an RPC gets after its cooldown is a caller's own, who goes on to the next RPC where it fails"),
+	}
+}
+
+func largeGoals() []goal {
+	three := func(what string) []string {
+		return []string{largeFact(pathKnown, "first"+what), largeFact(pathKnown, "later"+what), largeFact(pathChunked, "later"+what)}
+	}
+	return []goal{
+		measured("large", "large answers", "≥ 3 × bare-tuned, all of the body checked as JSON, of known length (first, later) and in chunks (later)", atLeast(3, 2, " ×", three("")...)),
+		measured("large, stretch", "large answers", "a stretch: ≥ 5 × bare-tuned, likewise", atLeast(5, 2, " ×", three("")...)),
+		measured("large, geth", "large answers", "≥ 8 × go-ethereum, likewise", atLeast(8, 2, " ×", three(", geth")...)),
+		measured("large, memory", "large answers", "memory ≤ 1.1 × the answer of known length (first, later), ≤ 1.15 × in chunks (later), ≤ 2.5 × in chunks (first)",
+			atMost(1.1, 2, " ×", three(", memory")[:2]...), atMost(1.15, 2, " ×", three(", memory")[2]), atMost(2.5, 2, " ×", largeFact(pathChunked, "first, memory"))),
+		stated("large, cap", "large answers", "the size of an answer is bounded", "MaxResponseBytes, 256 MiB where nothing else is said"),
+	}
+}
+
+func logsGoals() []goal {
+	return []goal{
+		measured("logs", "logs in pieces", "time ≤ 1.12 × the ideal with 1, 8, 16, 32 workers", atMost(1.12, 2, " ×", logsAll("ideal", 1, 8, 16, 32)...)),
+		measured("logs, speed", "logs in pieces", "≥ 13 × as fast with 16 workers, ≥ 22 × with 32",
+			atLeast(13, 1, " ×", logsAll("speed", 16)...), atLeast(22, 1, " ×", logsAll("speed", 32)...)),
+		stated("logs, order", "logs in pieces", "the order is kept, no more pieces are held than workers, a slow RPC delays its own piece only", "the library's tests hold it"),
+	}
+}
+
+// crowdGoals are reached with LastResort: without it a call ends at once while all cool.
+func crowdGoals() []goal {
+	fact := func(what string) string { return "crowd, " + nameResort + ", " + what }
+	return []goal{
+		measured("crowd", "crowd", "while all endpoints flap every call is answered; with LastResort", atLeast(100, 1, " %", fact("ok"))),
+		measured("crowd, time", "crowd", "wall ≤ 1.2 × and p99 ≤ 1.5 × bare-loop on as many connections; with LastResort",
+			atMost(1.2, 2, " ×", fact("wall")), atMost(1.5, 2, " ×", fact("p99"))),
+		measured("crowd, size", "crowd", "≤ 1.1 goroutines and ≤ 25 kB for a waiting caller; with LastResort",
+			atMost(1.1, 2, "", fact("goroutines")), atMost(25, 1, " kB", fact("kB"))),
+		measured("crowd, dials", "crowd", "dials ≤ 2 × bare-loop; with LastResort", atMost(2, 2, " ×", fact("dials"))),
+		stated("crowd, bound", "crowd", "connections are bounded where nothing is said", "MaxConns, 256 to one RPC"),
+		stated("crowd, locked out", "crowd", "cooldowns never lock all RPCs out",
+			"only with LastResort: without it a call fails at once while all RPCs cool, so that its bot hears of it"),
+	}
+}
+
+func logsAll(what string, workers ...int) []string {
+	var names []string
+	for _, n := range workers {
+		names = append(names, logsFact(what, n))
+	}
+	return names
+}
+
+// reasons say why a goal isn't met, by its key. They are looked up only where it isn't.
+var reasons = map[string]string{}
+
+func peersFact(way string) string { return "peers, " + way }
+
+// peersBehind compares with the quickest library of those that are measured.
+func peersBehind(f facts) {
+	for _, w := range []string{wayConnect, waySocksTLS, wayAbsolute} {
+		quickest := math.Inf(1)
+		for _, name := range []string{nameGeth, nameRetryable, nameFailsafe, nameHedged} {
+			if value, found := f[steadyFact(w, 1, name)]; found {
+				quickest = min(quickest, value)
+			}
+		}
+		if ours, found := f[steadyFact(w, 1, nameOurs)]; found && !math.IsInf(quickest, 1) {
+			f[peersFact(w)] = ours / quickest
+		}
+	}
+}
+
+// goalsTable checks the goals against what a run found.
+func goalsTable(f facts) table {
+	peersBehind(f)
+	t := table{section: "Goals", head: []string{"of", "goal", "reached", "met"}}
+	var why []string
+	for _, g := range goals {
+		text, met, known := g.reached(f)
+		switch {
+		case g.other != "":
+			t.row(g.area, g.text, g.other, none)
+		case !known:
+			t.row(g.area, g.text, "not measured in this run", none)
+		case met:
+			t.row(g.area, g.text, text, "yes")
+		default:
+			t.row(g.area, g.text, text, "**no**")
+			reason := reasons[g.key]
+			if reason == "" {
+				reason = "no reason is known yet."
+			}
+			why = append(why, fmt.Sprintf("- %s, %s: %s", g.area, g.text, reason))
+		}
+	}
+	if len(why) > 0 {
+		t.after = "Why not:\n\n" + strings.Join(why, "\n")
+	}
+	return t
+}
+
+// printGoals writes the goals for a terminal, which has no room for their text in columns.
+func printGoals(w io.Writer, t *table) {
+	fmt.Fprintf(w, "\n%s\n", t.section)
+	for _, row := range t.rows {
+		fmt.Fprintf(w, "%-4s %s: %s\n       %s\n", strings.Trim(row[3], "*"), row[0], row[1], row[2])
+	}
+}
