@@ -43,6 +43,9 @@ usage: measure -chain REF [flags] [PARAM]...
   -timeout TIME   for one attempt (default 15s)
   -demo           shows itself with a chain, RPCs and proxies of its own, in 10 s
 
+A semantic failure is a head more than 3 blocks behind, or another chain. EJECTED counts
+cooldowns: a rate limit is none, the RPC is left alone for as long as it asks.
+
   measure -demo
   measure -file rpcpool.json -chain 8453 -every 10s -for 24h -csv base.csv
   measure -chain solana:mainnet -method getSlot

@@ -35,8 +35,14 @@ func (p plan) configure(config *rpcpool.Config) {
 	config.VerifyChainID = true
 	if !p.samplesHeads() {
 		config.Mode = rpcpool.RoundRobin
+		config.MaxWait = time.Millisecond // hardly a wait; with any, who says 429 rests instead of cooling
 	}
 }
+
+// staleLag is how far behind an RPC may be before it counts as a semantic failure and is
+// left alone: three block times, as the library ejects by itself. A stricter MaxLag would
+// hold a block that came between two answers against the RPC that was asked first.
+const staleLag = 3
 
 // chainOptions are those of the handle. Lags and stale heads are told by the policy of
 // fresh reads, which also asks for the samples.
@@ -44,7 +50,7 @@ func (p plan) chainOptions() []rpcpool.ChainOption {
 	if !p.samplesHeads() {
 		return nil
 	}
-	return []rpcpool.ChainOption{rpcpool.WithFreshness(rpcpool.Freshness{SampleEvery: p.every})}
+	return []rpcpool.ChainOption{rpcpool.WithFreshness(rpcpool.Freshness{SampleEvery: p.every, MaxLag: staleLag})}
 }
 
 // measurement is what was found out. It begins with the first answer.

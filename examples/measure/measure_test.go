@@ -94,7 +94,7 @@ func TestEachRPCIsMeasured(t *testing.T) {
 		assert.Equal(t, uint64(2), behind.worstLag)
 		assert.InDelta(t, 2, float64(behind.lags)/float64(behind.said), 0.1)
 		assert.InDelta(t, 300, behind.Mean.Milliseconds(), 5)
-		assert.Zero(t, behind.Ejections, "two blocks are too few to eject for")
+		assert.Zero(t, behind.Ejections+behind.Semantic, "two blocks are too few to eject for")
 
 		// Cooldowns of 60, 120, 240 s and more: four trials in ten minutes.
 		assert.Equal(t, uint64(50), stale.worstLag)
@@ -171,6 +171,7 @@ func TestAnotherMethod(t *testing.T) {
 			w.Node("r1", right, rpcpooltest.Result(7).Delay(200*time.Millisecond)),
 			w.Node("r2", right, rpcpooltest.Status(503)),
 			w.Node("r3", right, rpcpooltest.Result(7)),
+			w.Node("r4", right, rpcpooltest.RateLimited(30*time.Second)),
 		}
 		w.List("1", nodes...)
 		p := plan{method: "getSlot", params: []any{map[string]string{"commitment": "confirmed"}}, every: 10 * time.Second, length: 5 * time.Minute}
@@ -193,6 +194,8 @@ func TestAnotherMethod(t *testing.T) {
 		assert.InDelta(t, 200, m.rows[0].Mean.Milliseconds(), 5)
 		assert.Equal(t, uint64(3), m.rows[1].Protocol, "once, and at the trials after 60 and 120 s")
 		assert.Equal(t, uint64(3), m.rows[1].Ejections)
+		assert.InDelta(t, 10, m.rows[3].RateLimited, 2, "it is asked again when it says so")
+		assert.Zero(t, m.rows[3].Ejections, "a rate limit is no reason to eject")
 	})
 }
 
@@ -336,7 +339,7 @@ func TestDemo(t *testing.T) {
 	}
 	require.Len(t, cell, 7)
 	assert.Equal(t, "ready", cell["good"]["state"])
-	assert.Equal(t, "0", cell["good"]["semantic"])
+	assert.Equal(t, []string{"0", "0"}, []string{cell["good"]["semantic"], cell["good"]["ejections"]})
 	assert.Contains(t, []string{"1", "2"}, cell["behind"]["lag_worst"], "a block may come between two answers")
 	for name, class := range map[string]string{"stale": "semantic", "moody": "protocol", "broken": "transport"} {
 		assert.NotEqual(t, "0", cell[name][class], name)
