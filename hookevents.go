@@ -58,7 +58,6 @@ const (
 	ResultClosed    CallResult = "closed"             // ErrClosed
 	ResultPanic     CallResult = "panic"              // the function given to Run panicked
 	ResultOther     CallResult = "other"              // another error, of the function given to Run perhaps
-
 )
 
 // Answered tells whether a node answered: with a result, or an error about the request.

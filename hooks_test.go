@@ -518,7 +518,7 @@ func TestHooksTellOfStaleRPCs(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 		w.SetKeepAlive(false) // each request has a connection of its own, none is spare
 		r := &hookLog{}
-		_, chain := freshWorld(t, w, rpcpool.Freshness{}, [][]rpcpooltest.EVMFault{{rpcpooltest.Lagging(10)}, {}, {}},
+		_, chain := freshWorld(t, w, rpcpool.Freshness{BlockTime: testBlockTime}, [][]rpcpooltest.EVMFault{{rpcpooltest.Lagging(10)}, {}, {}},
 			func(cfg *rpcpool.Config) { cfg.Hooks = []rpcpool.Hook{r} })
 		for range 3 {
 			latestBalance(t, chain)
@@ -550,12 +550,58 @@ func TestHooksTellOfStaleRPCs(t *testing.T) {
 	})
 }
 
+// An RPC that lags a little is passed over before a read goes to it, which is told, and is
+// held against nobody.
+func TestHooksTellOfRPCsThatAreABlockBehind(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		r := &hookLog{}
+		_, chain := freshWorld(t, w, rpcpool.Freshness{BlockTime: testBlockTime}, [][]rpcpooltest.EVMFault{{}, {rpcpooltest.Lagging(1)}, {}},
+			func(cfg *rpcpool.Config) { cfg.Hooks, cfg.Mode = []rpcpool.Hook{r}, rpcpool.RoundRobin })
+		for range 6 {
+			latestBalance(t, chain) // all at one moment, within one block
+		}
+		stale := of[rpcpool.StaleEvent](r)
+		require.NotEmpty(t, stale)
+		for _, e := range stale {
+			require.Equal(t, "r2", host(e.RPC))
+			require.Equal(t, uint64(1), e.Lag)
+			require.Equal(t, e.HighWater, e.Head+e.Lag)
+			require.False(t, e.Ejected)
+		}
+		require.Empty(t, r.changes())
+	})
+}
+
+// An RPC whose head is good again after its cooldown is told as back when its trial is
+// passed, once.
+func TestHooksTellOfATrialThatIsPassed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		evm := rpcpooltest.NewEVM(1, 1000)
+		evm.SetBlockTime(testBlockTime)
+		r2 := w.Node("r2", evm.Serve(rpcpooltest.Lagging(10)))
+		w.List("1", w.Node("r1", evm.Serve()), r2, w.Node("r3", evm.Serve()))
+		pool, r := watched(t, w, func(cfg *rpcpool.Config) { cfg.Mode = rpcpool.RoundRobin })
+		chain := pool.Chain("1", rpcpool.WithFreshness(rpcpool.Freshness{BlockTime: testBlockTime}))
+		for range 6 {
+			latestBalance(t, chain)
+		}
+		require.Equal(t, map[string]int{"r2 cooled": 1}, r.changes())
+		r2.Script(evm.Serve())
+		time.Sleep(61 * time.Second)
+		for range 6 {
+			latestBalance(t, chain)
+		}
+		require.Equal(t, map[string]int{"r2 cooled": 1, "r2 back": 1}, r.changes())
+	})
+}
+
 // Two RPCs that have different hashes for a block are told of once for each time that
 // statistics count it.
 func TestHooksTellOfForks(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 		r := &hookLog{}
-		_, chain := freshWorld(t, w, rpcpool.Freshness{}, [][]rpcpooltest.EVMFault{{}, {rpcpooltest.ForkedFrom(990)}},
+		_, chain := freshWorld(t, w, rpcpool.Freshness{BlockTime: testBlockTime}, [][]rpcpooltest.EVMFault{{}, {rpcpooltest.ForkedFrom(990)}},
 			func(cfg *rpcpool.Config) { cfg.Hooks, cfg.Mode = []rpcpool.Hook{r}, rpcpool.RoundRobin })
 		for range 4 {
 			_, err := chain.Call(t.Context(), "eth_getBlockByNumber", "latest", false)
