@@ -110,12 +110,8 @@ func rpcStateOf(s rpcpool.RPCStats) rpcState {
 }
 
 func proxyStateOf(s rpcpool.ProxyStats) proxyState {
-	state := rpcpool.StateReady
-	if s.Cooling {
-		state = rpcpool.StateCooling
-	}
 	return proxyState{
-		Proxy: s.Proxy, Current: s.Current, State: string(state), Cooling: s.Cooling, Until: unixMilli(s.Until),
+		Proxy: s.Proxy, Current: s.Current, State: string(s.State), Cooling: s.Cooling, Until: unixMilli(s.Until),
 		FailuresInRow: s.FailuresInRow, Deaths: s.Deaths, InFlight: s.InFlight,
 		Attempts: s.Attempts, Served: s.Served, Failures: s.Failures,
 		Mean: milliseconds(s.Mean), P50: milliseconds(s.P50), P95: milliseconds(s.P95),
