@@ -226,6 +226,36 @@ func TestSpentBudgetBlamesNobody(t *testing.T) {
 	})
 }
 
+// Rule C6: the check of a proxy that several calls wait for is one request, which the budget
+// pays for once.
+func TestSharedCheckIsPaidOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		reset := rpcpooltest.Reset().Delay(time.Second)
+		w.List("1", w.Node("r1", reset), w.Node("r2", reset), w.Node("r3", reset))
+		w.List("2", w.Node("good"))
+		check := w.Node("c1", rpcpooltest.Result("0x1").Delay(time.Second))
+		pool := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxRounds, cfg.Mode, cfg.ProxyCheckURL = 1, rpcpool.Sticky, check.URL() })
+		ctx := rpcpool.WithBudget(t.Context(), rpcpool.Budget{Attempts: 3 + 3 + 1 + 1})
+		var callers sync.WaitGroup
+		for range 2 {
+			callers.Go(func() {
+				_, err := pool.Chain("1").Call(ctx, "eth_blockNumber")
+				var none *rpcpool.NoHealthyRPCError
+				assert.ErrorAs(t, err, &none)
+			})
+		}
+		callers.Wait()
+		require.Len(t, check.Requests(), 1)
+		require.Len(t, w.Requests(), 3+3+1)
+		_, err := pool.Chain("2").Call(ctx, "eth_blockNumber")
+		require.NoError(t, err, "there is one request left")
+		_, err = pool.Chain("2").Call(ctx, "eth_blockNumber")
+		var spent *rpcpool.BudgetError
+		require.ErrorAs(t, err, &spent, "and no other")
+	})
+}
+
 // Rule C6: every request of a function given to Run counts.
 func TestBudgetOfAFunction(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {

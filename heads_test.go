@@ -102,3 +102,35 @@ func TestLagIsUnderTheMark(t *testing.T) {
 		require.Equal(t, []uint64{0, 5, 0, 0}, lags)
 	})
 }
+
+// Rule B2: how long the RPCs have said that the chain went back is counted from when they last
+// began to: a fall from which they came back doesn't count for the next one.
+func TestFallThatIsOverDoesNotCount(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		evm := chainOf12s()
+		behind := evm.Serve(rpcpooltest.Lagging(100))
+		node := func(name string) *rpcpooltest.Node {
+			return w.Node(name, evm.Serve().ToStep(0), behind.ToStep(1), evm.Serve().ToStep(2), behind)
+		}
+		w.List("1", node("r1"), node("r2"))
+		chain := freshOn(t, w, rpcpool.Freshness{})
+		warmUp(t, evm, chain, 1005)
+		w.Network.SetStep(1)
+		time.Sleep(testBlockTime + time.Second)
+		_, err := balance(t, chain)
+		var stale *rpcpool.StaleError
+		require.ErrorAs(t, err, &stale)
+		w.Network.SetStep(2)
+		everySecond(t, evm, chain, 900)
+		require.Equal(t, evm.Head(), latestBalance(t, chain))
+		w.Network.SetStep(3)
+		time.Sleep(testBlockTime + time.Second)
+		began := time.Now()
+		for err = error(stale); err != nil && time.Since(began) < 5*time.Minute; time.Sleep(time.Second) {
+			_, err = balance(t, chain)
+		}
+		require.NoError(t, err)
+		require.InDelta(t, 60, time.Since(began).Seconds(), 3)
+	})
+}
