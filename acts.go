@@ -26,6 +26,7 @@ func (k *call) answered(v *visit, req request, out outcome) step {
 // what this call had against the RPC is forgotten.
 func (k *call) succeed(e *endpoint, p *proxy, out outcome) step {
 	k.chain.served(e, k.want.span)
+	k.chain.heard(e, k.want.method)
 	k.pool.proxies.served(p)
 	for i := range k.failures {
 		if k.failures[i].endpoint.url == e.url {
@@ -92,6 +93,7 @@ func (k *call) passOver(e *endpoint, req request, out outcome) step {
 	case VerdictUnsupported:
 		if method := req.method(); method != "" { // in Run there is no telling which method it was
 			k.chain.markUnsupported(e, method)
+			k.chain.tellUnsupported(e, method)
 			if req == k.req {
 				return next
 			}
@@ -267,6 +269,7 @@ func (k *call) check(p *proxy) step {
 		if f := k.failures[i].failure; f.proxy == p && f.stands() {
 			f.confirmed = true
 			k.failures[i].endpoint.health.settle(f)
+			c.tellCooldown(k.failures[i].endpoint)
 		}
 	}
 	return next

@@ -86,6 +86,7 @@ func (k *call) setAside(e *endpoint, out outcome, aside func(now time.Time)) ste
 		return next
 	}
 	aside(f.at)
+	c.tellRest(e, f.at)
 	c.markUnfit(e)
 	e.conns.turnAway()
 	c.stepOff(e)
