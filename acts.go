@@ -28,6 +28,7 @@ func (k *call) succeed(e *endpoint, p *proxy, out outcome) step {
 	if k.chain.served(e, k.want.span) {
 		k.tellBack(e)
 	}
+	k.chain.heard(e, k.want.method)
 	k.pool.proxies.served(p)
 	for i := range k.failures {
 		if k.failures[i].endpoint.url == e.url {
@@ -99,6 +100,7 @@ func (k *call) passOver(e *endpoint, req request, out outcome) step {
 	case VerdictUnsupported:
 		if method := req.method(); method != "" { // in Run there is no telling which method it was
 			k.chain.markUnsupported(e, method)
+			k.chain.shareUnsupported(e, method)
 			if req == k.req {
 				return next
 			}
@@ -279,6 +281,7 @@ func (k *call) check(p *proxy) step {
 		if f := k.failures[i].failure; f.proxy == p && f.stands() {
 			f.confirmed = true
 			k.failures[i].endpoint.health.settle(f)
+			c.shareCooldown(k.failures[i].endpoint)
 		}
 	}
 	return next

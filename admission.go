@@ -235,7 +235,9 @@ func (k *call) inspect(v *visit, req request, out outcome, sent time.Time) outco
 	}
 	c, now := k.chain, time.Now()
 	c.mu.Lock()
+	before := c.heads.mark
 	news, judged := c.heads.judge(c.ring, v.e, said, sent, now, v.mark, k)
+	c.shareHead(v.e, before)
 	if news.rolledBack {
 		c.writes.forgetFloors()
 	}

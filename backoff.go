@@ -85,6 +85,7 @@ func (k *call) setAside(e *endpoint, out outcome, change CooldownChange, aside f
 	c := k.chain
 	c.mu.Lock()
 	aside(f.at)
+	c.shareRest(e, f.at)
 	c.markUnfit(e)
 	e.conns.turnAway()
 	c.stepOff(e)

@@ -146,6 +146,9 @@ func (c *chainState) listed() []*endpoint {
 }
 
 func (c *chainState) sampleOne(e *endpoint) {
+	if c.isWarned(e) {
+		return
+	}
 	k, err := c.start(c.pool.asKind(c.pool.working, KindInternal), newEncodedRequest(c.pool, methodBlockNumber, []byte(noParams)))
 	if err != nil {
 		return

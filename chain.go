@@ -183,6 +183,7 @@ func (c *chainState) replaceRing(list *List) (dropped []string) {
 	if at != nil && at.pos >= 0 {
 		c.cursor = at.pos
 	}
+	c.meetPeers(time.Now())
 	return dropped
 }
 
@@ -208,6 +209,7 @@ func (c *chainState) failed(e *endpoint, f *failure) (inRow int, until time.Time
 	e.conns.turnAway()
 	e.verified, e.heads.answers = false, 0
 	e.meter.ejections.Add(1)
+	c.shareCooldown(e)
 	if c.stepOff(e) && !f.final {
 		c.moves = append(c.moves, cursorMove{from: e, cause: f})
 	}
@@ -274,6 +276,7 @@ func (c *chainState) settle(records []callFailure) {
 	for _, record := range records {
 		if !record.failure.final {
 			record.endpoint.health.settle(record.failure)
+			c.shareCooldown(record.endpoint)
 		}
 	}
 	c.moves = slices.DeleteFunc(c.moves, func(move cursorMove) bool { return causedBy(move, records) })

@@ -142,6 +142,15 @@ type Config struct {
 	// built-in ones, in order (rule A6.5). Default: none.
 	Rules []Rule
 
+	// Shared is a view that the bots of a fleet have in common: what one finds out about an
+	// RPC or a proxy has the others use it last for a while (docs/FLEET.md). Its loss harms
+	// no call. Default: nil, nothing is shared.
+	Shared SharedView
+	// SharedSecret is the key of the ids that RPCs and proxies have in Shared; all of the
+	// fleet must have the same. Default: none; who reads the view can then try whether a
+	// guessed URL is among them, which is of use where a proxy has a weak password.
+	SharedSecret string
+
 	// Logger takes a debug record for every attempt and a warning where the pool
 	// is unavailable, a proxy fails its check or an answer is put aside. URLs
 	// are masked in all of them. Default: slog.Default().
@@ -222,6 +231,8 @@ type settings struct {
 	checkTarget      *url.URL // nil: the best RPCs of eip155:1
 	maxResponseBytes int64
 	classifier       *classifier
+	shared           SharedView
+	sharedSecret     string
 	log              *slog.Logger
 	hookList         []Hook
 	rootCAs          *x509.CertPool
@@ -243,6 +254,8 @@ func (c *Config) resolve() (*settings, error) {
 		refreshInterval:  orDefault(c.RefreshInterval, DefaultRefreshInterval),
 		maxResponseBytes: orDefault(c.MaxResponseBytes, DefaultMaxResponseBytes),
 		directory:        c.Directory,
+		shared:           c.Shared,
+		sharedSecret:     c.SharedSecret,
 		log:              c.Logger,
 		rootCAs:          c.RootCAs,
 		dial:             c.DialContext,

@@ -136,6 +136,7 @@ func TestConfigFieldsAreAllChecked(t *testing.T) {
 		"MaxRounds": true, "RefreshInterval": true, "CacheDir": true, "ProxyCheckURL": true,
 		"MaxInFlight": true, "MaxConns": true, "MaxWait": true, "LastResort": true, "MaxRequests": true, "NonIdempotent": true, "VerifyChainID": true,
 		"MaxResponseBytes": true, "Rules": true, "Logger": true, "Hooks": true, "RootCAs": true, "DialContext": true,
+		"Shared": true, "SharedSecret": true,
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		if field.IsExported() {

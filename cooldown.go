@@ -165,6 +165,15 @@ func (l *ledger) standing() (n int, until time.Time) {
 	return n, last.Add(cooldownAfter(n))
 }
 
+// settledUntil is when the cooldown ends that follows from what nobody can take back; zero
+// where there is none.
+func (l *ledger) settledUntil() time.Time {
+	if l.settled == 0 {
+		return time.Time{}
+	}
+	return l.lastSettled.Add(cooldownAfter(l.settled))
+}
+
 // stands tells whether there is a failure that counts, its cooldown over or not.
 func (l *ledger) stands() bool {
 	if l.clean() {

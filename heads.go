@@ -49,6 +49,9 @@ type headState struct {
 	at   time.Time // when that came in; zero: never
 	rose time.Time // when it began to say so, going up or down
 
+	dated   bool      // others of a fleet have heard more from it since: it is to be asked again
+	datedAt time.Time // when that was last so
+
 	top      uint64    // the highest that it ever said and that was believed
 	topAt    time.Time // when it last said so
 	spoke    bool      // it did, rather than the list
@@ -85,7 +88,7 @@ func (h *headState) dipAt(now time.Time) uint64 {
 
 // recent tells whether the RPC said its head within the last block time.
 func (h *headState) recent(now time.Time, blockTime time.Duration) bool {
-	return !h.at.IsZero() && now.Sub(h.at) <= blockTime
+	return !h.at.IsZero() && !h.dated && now.Sub(h.at) <= blockTime
 }
 
 // headView is what a handle knows of the chain's head. It is guarded by
@@ -106,6 +109,8 @@ type headView struct {
 	hashes map[uint64][]seenHash // by block
 
 	listedAt time.Time // when the list came
+
+	peers uint64 // the head that others of a fleet spoke of last; it lifts no mark
 }
 
 // seenHash is a block's hash, and who said it.
@@ -180,7 +185,7 @@ func (v *headView) observe(r *ring, e *endpoint, head uint64, exact bool, sent, 
 		h.top, h.topAt = min(h.listed, v.mark), now
 	}
 	changed := h.at.IsZero() || head != h.seen
-	h.seen, h.at = head, now
+	h.seen, h.at, h.dated = head, now, false
 	if changed {
 		h.rose = now
 	}

@@ -15,6 +15,7 @@ type lineup struct {
 	want   *wanted
 	step   int         // of the first candidate, from the cursor
 	unfit  []*endpoint // of those that were marked when the walk began
+	warned []*endpoint // likewise: fit, but others of a fleet warn of them; they come last
 
 	list  []*endpoint // the first candidate at least, if there is one
 	whole bool        // and all others
@@ -31,6 +32,9 @@ func (l *lineup) lineUp(c *chainState, w *wanted, home string, now time.Time) {
 	if w.ranks() || home != "" {
 		l.list, l.whole = candidates(c.ring, c.cursor, *w, now), true
 		preferHome(l.list, home)
+		if c.pool.sharing != nil {
+			warnedLast(l.list, w.method, now)
+		}
 	} else {
 		l.lookForFirst(c, now)
 	}
@@ -55,16 +59,28 @@ func (l *lineup) lookForFirst(c *chainState, now time.Time) {
 	w := l.want
 	for step := range c.ring.endpoints {
 		e := c.ring.from(c.cursor, step)
-		if !w.fits(e, now) {
+		if !w.fits(e, now) || e.peers.warn(w.method, now) {
 			continue
 		}
 		if len(l.list) > 0 {
-			l.unfit = c.unfitNow(w, now)
+			l.unfit, l.warned = c.unfitNow(w, now)
 			return
 		}
 		l.list, l.step = append(l.list, e), step
 	}
 	l.whole = true
+	if c.pool.sharing != nil {
+		l.addWarned(c, now)
+	}
+}
+
+// addWarned adds those that others of a fleet warn of, where there are no further ones.
+func (l *lineup) addWarned(c *chainState, now time.Time) {
+	for step := range c.ring.endpoints {
+		if e := c.ring.from(c.cursor, step); l.want.fits(e, now) && e.peers.warn(l.want.method, now) {
+			l.list = append(l.list, e)
+		}
+	}
 }
 
 // leftAlone tells whether an RPC is left alone in this walk.
@@ -72,19 +88,22 @@ func (l *lineup) leftAlone(e *endpoint, now time.Time) bool {
 	return e.barred(now) || !l.resort && e.health.cooling(now)
 }
 
-// unfitNow gives those of the marked RPCs that don't fit, and forgets those that nothing is
-// held against any more.
-func (c *chainState) unfitNow(w *wanted, now time.Time) (unfit []*endpoint) {
+// unfitNow gives those of the marked RPCs that don't fit, and those that do but are warned
+// of, and forgets those that nothing is held against any more.
+func (c *chainState) unfitNow(w *wanted, now time.Time) (unfit, warned []*endpoint) {
 	c.marked = slices.DeleteFunc(c.marked, func(e *endpoint) bool {
 		e.marked = e.pos >= 0 && e.mayBeUnfit(now)
 		return !e.marked
 	})
 	for _, e := range c.marked {
-		if !w.fits(e, now) {
+		switch {
+		case !w.fits(e, now):
 			unfit = append(unfit, e)
+		case e.peers.warn(w.method, now):
+			warned = append(warned, e)
 		}
 	}
-	return unfit
+	return unfit, warned
 }
 
 // markUnfit sees to it that an RPC is looked at by all walks to come, as long as something
@@ -99,7 +118,7 @@ func (c *chainState) markUnfit(e *endpoint) {
 // mayBeUnfit tells whether anything that was found out about the RPC may keep calls from
 // it, now or later on.
 func (e *endpoint) mayBeUnfit(now time.Time) bool {
-	return e.expelled || e.backOff.lasts(now) || !e.health.clean() || now.Before(e.markedUntil)
+	return e.expelled || e.backOff.lasts(now) || !e.health.clean() || now.Before(e.markedUntil) || e.peers.last(now)
 }
 
 // at gives the i-th candidate, nil behind the last one.
@@ -125,14 +144,24 @@ func (l *lineup) fill(c *chainState) {
 		return
 	}
 	l.whole = true
-	out := make(map[*endpoint]bool, len(l.unfit))
+	late := make(map[*endpoint]bool, len(l.unfit)+len(l.warned)) // false: not at all
 	for _, e := range l.unfit {
-		out[e] = true
+		late[e] = false
+	}
+	for _, e := range l.warned {
+		late[e] = true
 	}
 	c.mu.Lock() // for their caps, which a new list may change
 	defer c.mu.Unlock()
 	for step := l.step + 1; step < len(l.ring.endpoints); step++ {
-		if e := l.ring.from(l.cursor, step); !out[e] && !l.want.exclude[e.url] && l.want.need.fits(&e.caps) {
+		e := l.ring.from(l.cursor, step)
+		if _, passed := late[e]; !passed && !l.want.exclude[e.url] && l.want.need.fits(&e.caps) {
+			l.list = append(l.list, e)
+		}
+	}
+	for step := 0; len(l.warned) > 0 && step < len(l.ring.endpoints); step++ {
+		e := l.ring.from(l.cursor, step)
+		if late[e] && !l.want.exclude[e.url] && l.want.need.fits(&e.caps) {
 			l.list = append(l.list, e)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,7 +56,7 @@ func TestCandidatesAreThoseOfTheStart(t *testing.T) {
 	for seed := range 100 {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(seed), 1))
-			c := stillChain(t, 1+random.IntN(8))
+			c := stillChain(t, 1+random.IntN(8), func(cfg *Config) { cfg.Shared = silentView{} })
 			k := c.newCall(t.Context(), newEncodedRequest(c.pool, "debug_x", []byte(noParams)))
 			k.want.need.sendTx = random.IntN(3) == 0
 			k.want.read = blockRead{kind: "state", block: 100, numbered: random.IntN(2) == 0}
@@ -65,6 +66,7 @@ func TestCandidatesAreThoseOfTheStart(t *testing.T) {
 				}
 				k.want.exclude = map[string]bool{c.ring.endpoints[random.IntN(len(c.ring.endpoints))].url: random.IntN(2) == 0}
 				want := candidates(c.ring, c.cursor, k.want, time.Now())
+				slices.SortStableFunc(want, func(a, b *endpoint) int { return warning(a) - warning(b) })
 				require.True(t, k.lineUp())
 				require.Equal(t, len(want) == 1, k.line.lone)
 				for i, e := range want {
@@ -106,7 +108,7 @@ func checkLastResort(t *testing.T, k *call) {
 func happen(k *call, random *rand.Rand) {
 	c := k.chain
 	e := c.ring.endpoints[random.IntN(len(c.ring.endpoints))]
-	switch random.IntN(7) {
+	switch random.IntN(10) {
 	case 0, 1:
 		k.fail(e, &failure{at: time.Now(), final: true}, outcome{})
 	case 2:
@@ -121,5 +123,33 @@ func happen(k *call, random *rand.Rand) {
 		k.want.exclude[e.url] = out // which only the RPC that was asked is
 	case 6:
 		c.served(e, 0)
+	case 7, 8:
+		kind := []FactKind{FactCooldown, FactRest, FactUnsupported}[random.IntN(3)]
+		fact := Fact{Kind: kind, Chain: c.ring.key, ID: e.peers.id, For: time.Duration(1+random.IntN(900)) * time.Second}
+		if kind == FactUnsupported {
+			fact.Method = []string{"debug_x", "debug_y"}[random.IntN(2)]
+		}
+		c.pool.sharing.take([]Fact{fact})
+	case 9:
+		c.heard(e, "debug_x")
 	}
+}
+
+// warning tells, in the words of what was taken over, whether an RPC comes after others.
+func warning(e *endpoint) int {
+	now := time.Now()
+	if now.Before(e.peers.until) || now.Before(e.peers.methods["debug_x"]) {
+		return 1
+	}
+	return 0
+}
+
+// silentView is a view in which nobody says anything.
+type silentView struct{}
+
+func (silentView) Publish(context.Context, []Fact) error { return nil }
+
+func (silentView) Follow(ctx context.Context, _ func([]Fact)) error {
+	<-ctx.Done()
+	return ctx.Err()
 }

@@ -63,6 +63,7 @@ func (c *chainState) startFetch(maxAge time.Duration) *listFetch {
 			return &listFetch{done: closedChannel, err: ErrClosed}
 		}
 		c.fetch = fetch
+		c.pool.sharing.join()
 	}
 	return c.fetch
 }

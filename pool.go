@@ -39,6 +39,8 @@ type poolState struct {
 	// already, and another program's must not stand in for them.
 	cacheLists bool
 
+	sharing *sharing // the part in a fleet; nil: there is none
+
 	requests *budget // what all calls share; nil: no limit
 	hooks    *hookSet
 
@@ -91,9 +93,14 @@ func New(cfg Config) (*Pool, error) {
 	p.working, p.stopWorking = context.WithCancel(context.Background())
 	p.delivering, p.stopDelivery = context.WithCancel(context.Background())
 	p.secrets = redact.Of(p.apiKey)
+	if p.shared != nil {
+		p.sharing = newSharing(p.shared, p.sharedSecret, p)
+		p.secrets = redact.Join(p.secrets, redact.Of(p.sharedSecret))
+		p.proxies.sharing = p.sharing
+	}
 	for _, dial := range p.settings.proxies {
 		p.secrets = redact.Join(p.secrets, dial.Secrets())
-		p.proxies.proxies = append(p.proxies.proxies, newProxy(dial, p))
+		p.proxies.add(newProxy(dial, p))
 	}
 	if p.directory == nil {
 		p.api = newAPIDirectory(p.apiURL, p.apiKey, p.dial)

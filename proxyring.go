@@ -25,7 +25,8 @@ type proxy struct {
 
 	meter meter // needs no lock
 
-	health ledger // guarded by proxyRing.mu
+	health ledger    // guarded by proxyRing.mu
+	peers  peerMarks // guarded by proxyRing.mu; what others of a fleet say of it
 }
 
 // proxyRing has the user's proxies, which all chains of the pool share. The
@@ -33,8 +34,9 @@ type proxy struct {
 type proxyRing struct {
 	proxies []*proxy
 	hooks   *hookSet
+	sharing *sharing // nil where nothing is shared
 
-	mu  sync.Mutex // protects cur and every proxy's health
+	mu  sync.Mutex // protects cur and every proxy's health and peers
 	cur int
 }
 
@@ -67,15 +69,29 @@ func (r *proxyRing) switchFrom(p *proxy, now time.Time) *proxy {
 		if r.proxies[i] != p {
 			continue
 		}
-		for step := 1; step < len(r.proxies); step++ {
-			next := (i + step) % len(r.proxies)
-			if !r.proxies[next].health.cooling(now) {
-				r.cur = next
-				return r.proxies[next]
-			}
+		if next := r.find(i+1, p, now); next >= 0 {
+			r.cur = next
+			return r.proxies[next]
 		}
 	}
 	return nil
+}
+
+// find gives the index of the first proxy from i on that isn't cooling and isn't to be left
+// out, those last that others of a fleet have found dead; -1 where there is none.
+func (r *proxyRing) find(i int, not *proxy, now time.Time) int {
+	warned := -1
+	for step := range r.proxies {
+		at := (i + step) % len(r.proxies)
+		switch p := r.proxies[at]; {
+		case p == not || p.health.cooling(now):
+		case !now.Before(p.peers.until):
+			return at
+		case warned < 0:
+			warned = at
+		}
+	}
+	return warned
 }
 
 // besides gives a proxy that isn't cooling and isn't p, and leaves the current one as it
@@ -83,10 +99,8 @@ func (r *proxyRing) switchFrom(p *proxy, now time.Time) *proxy {
 func (r *proxyRing) besides(p *proxy, now time.Time) *proxy {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, other := range r.proxies {
-		if other != p && !other.health.cooling(now) {
-			return other
-		}
+	if at := r.find(0, p, now); at >= 0 {
+		return r.proxies[at]
 	}
 	return nil
 }
@@ -95,12 +109,9 @@ func (r *proxyRing) besides(p *proxy, now time.Time) *proxy {
 // Where all are cooling it gives nil, and the one whose cooldown ends first is
 // the current one from then on (rule A4.2a).
 func (r *proxyRing) pick(i int, now time.Time) *proxy {
-	for step := range r.proxies {
-		at := (i + step) % len(r.proxies)
-		if !r.proxies[at].health.cooling(now) {
-			r.cur = at
-			return r.proxies[at]
-		}
+	if at := r.find(i, nil, now); at >= 0 {
+		r.cur = at
+		return r.proxies[at]
 	}
 	r.cur = r.soonest()
 	return nil
@@ -186,6 +197,7 @@ func (r *proxyRing) bury(p *proxy, now time.Time, batch *batchBlame, checked boo
 	p.health.record(&failure{at: now, final: true})
 	p.deaths.Add(1)
 	event := p.event(ProxyDead)
+	r.shareDead(p, now)
 	r.mu.Unlock()
 	event.Checked = checked
 	r.tellProxy(event)
@@ -201,6 +213,7 @@ func (r *proxyRing) served(p *proxy) {
 	if back {
 		p.health.reset()
 	}
+	r.heard(p)
 	r.mu.Unlock()
 	if back {
 		r.tellProxy(ProxyEvent{Proxy: p.label, Change: ProxyBack, Deaths: p.deaths.Load()})

@@ -24,6 +24,8 @@ type ring struct {
 	chainID   string // of a key such as "eip155:8453" the number; empty for others
 	operators int    // that run the RPCs
 	sources   int    // whose words count by themselves, see source
+
+	byID map[string]*endpoint // by the ids that a fleet has; nil where nothing is shared
 }
 
 // endpoint is one RPC of one handle. What isn't said to be fixed is guarded by
@@ -55,6 +57,7 @@ type endpoint struct {
 	expelled bool   // it is on another chain; until the list changes
 	probe    *probe // what a call is finding out about it; nil if nothing
 	backOff  backOff
+	peers    *peerMarks // what others of a fleet say of it; nil where nothing is shared
 
 	hesitated time.Time // when a hurried attempt got no answer from it
 

@@ -21,6 +21,9 @@ type RPCStats struct {
 	// Until is when the cooldown, or the rest that it asked for, ends; zero where there is
 	// none.
 	Until time.Time
+	// WarnedUntil is until when it is asked after all others, because another bot of the fleet
+	// found it failing; zero where none did. See [Config.Shared].
+	WarnedUntil time.Time
 	// FailuresInRow is the number of failures since it last answered.
 	FailuresInRow int
 	// Unsupported are the methods that it is passed over for.
@@ -141,6 +144,9 @@ func (e *endpoint) stats(now time.Time) RPCStats {
 	if until = later(until, e.backOff.until); now.Before(until) {
 		s.Until = until
 	}
+	if e.peers != nil && now.Before(e.peers.until) {
+		s.WarnedUntil = e.peers.until
+	}
 	for method, end := range e.unsupported {
 		if now.Before(end) {
 			s.Unsupported = append(s.Unsupported, method)
@@ -173,6 +179,9 @@ type ProxyStats struct {
 	Until time.Time
 	// FailuresInRow is the number of failures since it last carried an answer.
 	FailuresInRow int
+	// WarnedUntil is until when it is used after all others, because another bot of the fleet
+	// found it dead; zero where none did. See [Config.Shared].
+	WarnedUntil time.Time
 	// Deaths is how often it was found dead.
 	Deaths uint64
 	// InFlight is the number of attempts under way.
@@ -228,6 +237,9 @@ func (r *proxyRing) stats(now time.Time) []ProxyStats {
 			all[i].State = ProxyTrial
 		default:
 			all[i].State = ProxyReady
+		}
+		if now.Before(p.peers.until) {
+			all[i].WarnedUntil = p.peers.until
 		}
 	}
 	return all

@@ -16,6 +16,7 @@ func (k *call) confirm(e *endpoint, others []*endpoint) step {
 	from, open := 0, len(k.waits.full)+len(k.trials)
 	if len(others) > 0 {
 		from = rand.IntN(len(others))
+		others, from = k.chain.unwarnedFirst(others, from, k.want.method)
 	}
 	for i := range others {
 		other := others[(from+i)%len(others)]

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"log/slog"
 	"net"
 	"strconv"
@@ -83,6 +84,16 @@ func (p Proxy) MarshalJSON() ([]byte, error) { return json.Marshal(p.label) }
 func (p *Proxy) Secrets() redact.Secrets {
 	_, secrets := p.revealed()
 	return append(redact.Secrets(nil), secrets...)
+}
+
+// WriteIdentity writes what tells the proxy from others into a hash: protocol, address and
+// login. It is as secret as the login, so only a sum of it may be shown.
+func (p *Proxy) WriteIdentity(sum hash.Hash) {
+	var user, password string
+	if login, _ := p.revealed(); login != nil {
+		user, password = login.user, login.password
+	}
+	_, _ = fmt.Fprintf(sum, "%d\x00%t\x00%s\x00%q\x00%q", p.scheme.protocol, p.scheme.tls, p.addr(), user, password)
 }
 
 // revealed gives the login; nil without one.
