@@ -21,5 +21,5 @@ func (quietHook) AttemptEnded(context.Context, AttemptEnd) {}
 // without hooks it is engineAllocs, see TestFeaturesThatAreOffAllocateNothing.
 func TestHooksAllocateLittle(t *testing.T) {
 	on := feature{name: "hooks", change: func(cfg *Config) { cfg.Hooks = []Hook{quietHook{}} }}
-	require.LessOrEqual(t, on.engine(t, Sticky, 5).allocs(t), float64(engineAllocs+4))
+	require.LessOrEqual(t, on.engine(t, Sticky, 5).allocs(t), engineAllocs+4)
 }

@@ -23,7 +23,7 @@ func crowdStep(b *bench) time.Duration { return pick(b, 250*time.Millisecond, 50
 func crowd(ctx context.Context, b *bench) ([]table, error) {
 	callers := pick(b, 10_000, 2_000)
 	r := results{}
-	for range pick(b, 7, 1) {
+	for range pick(b, 5, 1) {
 		for _, c := range shuffled(crowdRings) {
 			if err := crowdPass(ctx, b, c.name, callers, r); err != nil {
 				return nil, err

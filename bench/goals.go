@@ -225,7 +225,7 @@ func peersBehind(f facts) {
 // goalsTable checks the goals against what a run found.
 func goalsTable(f facts) table {
 	peersBehind(f)
-	t := table{section: "Goals", head: []string{"of", "goal", "reached", "met"}}
+	t := table{section: "Goals", prose: true, head: []string{"of", "goal", "reached", "met"}}
 	var why []string
 	for _, g := range goals {
 		text, met, known := g.reached(f)

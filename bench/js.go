@@ -30,9 +30,9 @@ func javaScript(ctx context.Context, b *bench) ([]table, error) {
 		return tables, err
 	}
 	fmt.Fprintln(b.log, "         the clients of JavaScript weren't measured:", err)
-	missing, ok := errors.AsType[*jsMissing](err)
+	missing, ok := errors.AsType[*jsMissingError](err)
 	if !ok {
-		missing = &jsMissing{"one of them failed; the run's own output says how"}
+		missing = &jsMissingError{"one of them failed; the run's own output says how"}
 	}
 	return []table{{section: jsSection, notes: []string{"**Not measured in this run**: " + missing.why + "."}}}, b.control.set()
 }
@@ -125,12 +125,18 @@ func (j *jsBench) steady(ctx context.Context) (table, error) {
 	for _, c := range jsDirect {
 		add(c.name, func(callers, calls int) (sample, error) { return measure(ctx, clients[c.name], callers, calls) })
 	}
+	var stops []func()
+	defer func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}()
 	for _, name := range jsSingles {
 		c, err := startJS(ctx, j.folder, name, j.urls(1, "/"))
 		if err != nil {
 			return table{}, err
 		}
-		defer c.stop()
+		stops = append(stops, c.stop)
 		add(name, func(callers, calls int) (sample, error) {
 			if name == jsEthers && callers == 1 {
 				calls = max(1, calls/10) // it waits 10 ms for others to join a call
@@ -148,6 +154,10 @@ func (j *jsBench) steady(ctx context.Context) (table, error) {
 			return table{}, err
 		}
 	}
+	return jsSteadyTable(r), nil
+}
+
+func jsSteadyTable(r results) table {
 	t := table{
 		section: jsSection,
 		title:   "eth_blockNumber, without a proxy",
@@ -163,7 +173,7 @@ func (j *jsBench) steady(ctx context.Context) (table, error) {
 		t.row(name, of["time 1"].cell(0), r.ratio(name, nameTuned, "time 1").single(2), of["time 64"].cell(1), r.ratio(name, nameTuned, "time 64").single(2),
 			of["cpu 64"].cell(1), r.ratio(name, nameTuned, "cpu 64").single(2))
 	}
-	return t, nil
+	return t
 }
 
 const nameEthersNote = "A provider of ethers waits 10 ms for other calls to send with the first in one batch, unless it is told to send no batches."
@@ -175,7 +185,7 @@ func (j *jsBench) failover(ctx context.Context) (table, error) {
 	r := results{}
 	rings := []contender{{nameLoop, newLoop}, {nameSticky, newSticky}}
 	names := []string{jsFetch, jsViemRing, jsEthersRingOne, jsEthersRing}
-	for range pick(j.bench, 5, 1) {
+	for range pick(j.bench, 3, 1) {
 		for _, f := range jsFaults {
 			var turns []turn
 			for _, c := range rings {
@@ -192,8 +202,10 @@ func (j *jsBench) failover(ctx context.Context) (table, error) {
 	t := table{
 		section: jsSection,
 		title:   "The first of five endpoints fails, without a proxy",
-		notes:   []string{"Milliseconds of the first call after the fault and of later ones, and how many of all calls got an answer within 5 s."},
-		head:    []string{"client"},
+		notes: []string{"Milliseconds of the first call after the fault and of later ones, and how many of all calls got an answer within 5 s. " +
+			"Of ethers' FallbackProvider, whose providers have priorities in their order, it is the balance of an account: " +
+			"its block number is drawn from several answers, and fails where one of them is an error."},
+		head: []string{"client"},
 	}
 	for _, f := range jsFaults {
 		t.head = append(t.head, string(f.mode)+": first, ms", "later, ms", "ok %")

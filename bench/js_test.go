@@ -70,7 +70,7 @@ func TestJavaScriptIsMissed(t *testing.T) {
 		if line := strings.TrimSpace(page.String()); line != "**Not measured in this run**: "+want+"." {
 			t.Errorf("%q", line)
 		}
-		if _, missing := errors.AsType[*jsMissing](err); missing || !strings.Contains(log.String(), "weren't measured") {
+		if _, missing := errors.AsType[*jsMissingError](err); missing || !strings.Contains(log.String(), "weren't measured") {
 			t.Errorf("%q", log.String())
 		}
 	}

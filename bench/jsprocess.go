@@ -23,17 +23,17 @@ const (
 	jsInstall = 3 * time.Minute // the longest that npm may take
 )
 
-// jsMissing says why the clients of JavaScript can't be measured; fit for the page.
-type jsMissing struct{ why string }
+// jsMissingError says why the clients of JavaScript can't be measured; fit for the page.
+type jsMissingError struct{ why string }
 
-func (e *jsMissing) Error() string { return e.why }
+func (e *jsMissingError) Error() string { return e.why }
 
 // installJS puts the script and the pinned clients into a folder of the user's cache, as
 // far as they aren't there already. Nothing of them is run while they are installed.
 func installJS(ctx context.Context, log io.Writer) (folder string, err error) {
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return "", &jsMissing{program + " isn't installed (Debian: apt-get install nodejs npm)"}
+			return "", &jsMissingError{program + " isn't installed (Debian: apt-get install nodejs npm)"}
 		}
 	}
 	if folder, err = jsFolder(); err != nil {
@@ -63,7 +63,7 @@ func installJS(ctx context.Context, log io.Writer) (folder string, err error) {
 	install.Dir = folder
 	if said, err := install.CombinedOutput(); err != nil {
 		fmt.Fprintf(log, "%s\nnpm ci: %v\n", said, err)
-		return "", &jsMissing{"npm couldn't install the pinned clients; the run's own output says why"}
+		return "", &jsMissingError{"npm couldn't install the pinned clients; the run's own output says why"}
 	}
 	return folder, os.WriteFile(mark, lock, 0o644)
 }

@@ -8,7 +8,7 @@ all of it in one run and wrote this page; to repeat it:
 
 ` + "```sh" + `
 make bench                    # everything, into this page: twelve minutes and a quiet machine
-go -C bench run . -quick      # about a minute, for a look
+go -C bench run . -quick      # two or three minutes, for a look
 ` + "```" + `
 
 ## How it is measured

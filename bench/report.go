@@ -20,6 +20,7 @@ type table struct {
 	head    []string
 	rows    [][]string
 	after   string // what stands below it
+	prose   bool   // its cells are text, of any width
 }
 
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
@@ -52,7 +53,7 @@ func (t *table) widths() []int {
 func padded(row []string, widths []int) []string {
 	cells := make([]string, len(row))
 	for i, cell := range row {
-		space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+		space := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(cell)))
 		cells[i] = space + cell
 		if i == 0 {
 			cells[i] = cell + space
@@ -87,13 +88,18 @@ func (t *table) markdown(w *strings.Builder) {
 		return // nothing was measured, and a note says why
 	}
 	widths := t.widths()
+	if t.prose {
+		widths = make([]int, len(t.head))
+	}
 	line := func(row []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(padded(row, widths), " | ")) }
 	line(t.head)
 	rules := make([]string, len(widths))
 	for i, width := range widths {
-		rules[i] = strings.Repeat("-", width-1) + ":"
+		rules[i] = strings.Repeat("-", max(width-1, 2)) + ":"
+		if i == 0 || t.prose {
+			rules[i] = strings.Repeat("-", max(width, 3))
+		}
 	}
-	rules[0] = strings.Repeat("-", widths[0])
 	line(rules)
 	for _, row := range t.rows {
 		line(row)
