@@ -20,7 +20,7 @@ import (
 )
 
 // maxSeries is what doc.go and docs/OBSERVABILITY.md promise for 50 chains of 200 RPCs.
-const maxSeries = 15_000
+const maxSeries = 12_000
 
 // bigPool is a watched pool of many chains, each with its list.
 func bigPool(t testing.TB, m *rpcpoolprom.Metrics, chains, rpcs int) *rpcpool.Pool {

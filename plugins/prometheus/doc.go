@@ -16,12 +16,12 @@
 //
 // The number is bounded, whatever the pool does. Each RPC that has been asked has at most
 // nine series of its own (state, requests in flight, head, lag, attempts, four classes of
-// failures), up to [WithMaxRPCs] RPCs of all chains together (by default 750); those never
+// failures), up to [WithMaxRPCs] RPCs of all chains together (by default 500); those never
 // asked, and those beyond, share the label rpc="other" of their chain. The series of an RPC
 // that has left its list go with the next scrape. Of each handle ([rpcpool.Chain.Ref] and
 // [rpcpool.Chain.Policy]) there are about 100 series, up to [WithMaxChains] handles (by
 // default 100), beyond which all share chain="other". 50 chains of 200 RPCs each, all
-// asked, all failing in all four classes, have less than 15,000 series.
+// asked, all failing in all four classes, have less than 12,000 series.
 //
 // # RPCs of one host
 //

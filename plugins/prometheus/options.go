@@ -13,7 +13,7 @@ type options struct {
 }
 
 const (
-	defaultMaxRPCs   = 750
+	defaultMaxRPCs   = 500
 	defaultMaxChains = 100
 )
 
@@ -36,7 +36,7 @@ func WithMethods(methods ...string) Option {
 
 // WithMaxRPCs limits how many RPCs, of all chains together, have series of their own; the
 // others of a chain share rpc="other". Those that are asked first have them, until they leave
-// their list. Default: 750. 0 or less: none.
+// their list. Default: 500. 0 or less: none.
 func WithMaxRPCs(n int) Option { return func(o *options) { o.maxRPCs = max(n, 0) } }
 
 // WithMaxChains limits how many handles have series of their own; those beyond share
