@@ -103,7 +103,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements [prometheus.Collector]. It sends nothing to anybody else.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Lock()
-	pools := m.pools[:len(m.pools):len(m.pools)]
+	pools := slices.Clone(m.pools)
 	m.mu.Unlock()
 	now := m.look(pools)
 	m.forget(now)

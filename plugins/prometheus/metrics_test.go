@@ -55,7 +55,7 @@ func gather(t testing.TB, m *rpcpoolprom.Metrics) []*dto.MetricFamily {
 
 // sum adds up the series of a metric that have the labels, given as "name=value", and counts
 // them. Of a histogram it adds up the observations.
-func sum(t testing.TB, m *rpcpoolprom.Metrics, name string, labels ...string) (total float64, series int) {
+func sum(t testing.TB, m *rpcpoolprom.Metrics, name string, labels ...string) (total, series int) {
 	t.Helper()
 	for _, family := range gather(t, m) {
 		if family.GetName() != name {
@@ -70,14 +70,14 @@ func sum(t testing.TB, m *rpcpoolprom.Metrics, name string, labels ...string) (t
 				continue
 			}
 			series++
-			total += metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+			total += int(metric.GetCounter().GetValue()+metric.GetGauge().GetValue()) + int(metric.GetHistogram().GetSampleCount())
 		}
 	}
 	return total, series
 }
 
 // wantSum checks a sum of series, of which there must be some.
-func wantSum(t testing.TB, m *rpcpoolprom.Metrics, want float64, name string, labels ...string) {
+func wantSum(t testing.TB, m *rpcpoolprom.Metrics, want int, name string, labels ...string) {
 	t.Helper()
 	got, series := sum(t, m, name, labels...)
 	assert.Equal(t, want, got, "%s%v", name, labels)
@@ -97,7 +97,7 @@ func TestMetricsCountWhatTheScriptCaused(t *testing.T) {
 			class  string
 			faulty int
 			fault  rpcpooltest.Reply
-			cooled float64
+			cooled int
 		}{
 			"1": {"transport", 2, rpcpooltest.Reset(), 2},
 			"2": {"protocol", 3, rpcpooltest.Status(500), 3},
@@ -126,7 +126,7 @@ func TestMetricsCountWhatTheScriptCaused(t *testing.T) {
 		require.NoError(t, err)
 
 		for ref, f := range faults {
-			chain, n := "chain="+ref, float64(f.faulty)
+			chain, n := "chain="+ref, f.faulty
 			wantSum(t, m, n, "rpcpool_failures_total", chain)
 			wantSum(t, m, n, "rpcpool_failures_total", chain, "class="+f.class)
 			for i := range f.faulty {
@@ -152,8 +152,8 @@ func TestMetricsCountWhatTheScriptCaused(t *testing.T) {
 		wantSum(t, m, 1, "rpcpool_proxy_changes_total", p1Label, "change=dead")
 		wantSum(t, m, 1, "rpcpool_proxy_state", p1Label, "state=cooling")
 		wantSum(t, m, 0, "rpcpool_proxy_in_use", p1Label)
-		wantSum(t, m, float64(len(w.Pool.Asked())), "rpcpool_list_fetches_total", "source=pool", "result=ok")
-		reported := map[string]float64{}
+		wantSum(t, m, len(w.Pool.Asked()), "rpcpool_list_fetches_total", "source=pool", "result=ok")
+		reported := map[string]int{}
 		for _, report := range w.Pool.Reports() {
 			reported[report.Error]++
 		}
@@ -161,14 +161,14 @@ func TestMetricsCountWhatTheScriptCaused(t *testing.T) {
 		for kind, n := range reported {
 			wantSum(t, m, n, "rpcpool_reports_total", "kind="+kind, "change=sent")
 		}
-		wantSum(t, m, float64(len(w.Pool.Reports())), "rpcpool_reports_total", "change=queued")
+		wantSum(t, m, len(w.Pool.Reports()), "rpcpool_reports_total", "change=queued")
 		var bytes uint64
 		for _, chain := range pool.Chains() {
 			for _, rpc := range chain.Stats() {
 				bytes += rpc.Bytes
 			}
 		}
-		wantSum(t, m, float64(bytes), "rpcpool_response_bytes_total")
+		wantSum(t, m, int(bytes), "rpcpool_response_bytes_total")
 	})
 }
 
@@ -216,10 +216,10 @@ func TestMetricsCountStaleReadsAndForks(t *testing.T) {
 		wantSum(t, m, 1, "rpcpool_stale_skips_total", append(fresh, "ejected=true")...)
 		forks, _ := sum(t, m, "rpcpool_forks_total", append(fresh, "kind=fork")...)
 		require.Positive(t, forks)
-		require.Equal(t, float64(chain.Stats()[1].Forks), forks)
+		require.Equal(t, int(chain.Stats()[1].Forks), forks)
 		wantSum(t, m, 10, "rpcpool_rpc_lag_blocks", append(fresh, "rpc=http://lags.test/***")...)
-		wantSum(t, m, float64(evm.Head()-10), "rpcpool_rpc_head_block", append(fresh, "rpc=http://lags.test/***")...)
-		wantSum(t, m, float64(evm.Head()), "rpcpool_high_water_block", fresh...)
+		wantSum(t, m, int(evm.Head()-10), "rpcpool_rpc_head_block", append(fresh, "rpc=http://lags.test/***")...)
+		wantSum(t, m, int(evm.Head()), "rpcpool_high_water_block", fresh...)
 	})
 }
 

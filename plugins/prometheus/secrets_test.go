@@ -2,6 +2,7 @@ package rpcpoolprom_test
 
 import (
 	"bytes"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -45,7 +46,7 @@ func TestMetricsShowNoSecret(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		require.NoError(t, registry.Register(m))
 		page := httptest.NewRecorder()
-		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
+		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
 		body := page.Body.Bytes()
 		require.True(t, bytes.Contains(body, []byte(`rpc="http://r1.test/***"`)), "%s", body)
 		require.True(t, bytes.Contains(body, []byte(`proxy="socks5://***@p1.test:1080"`)))
