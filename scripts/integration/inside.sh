@@ -15,7 +15,7 @@ if [ "${INSIDE:-}" != 1 ]; then
 	INSIDE=1 exec unshare --mount --net --pid --fork --kill-child --mount-proc "$0" "$@"
 fi
 
-export DENIED_PORT=18666 SSHD_PORT=10022 LOGIN=proxyuser PASSWORD=proxypass GENESIS_TIME=1700000000
+export DENIED_PORT=18666 SSHD_PORT=10022 METRICS_PORT=19091 LOGIN=proxyuser PASSWORD=proxypass GENESIS_TIME=1700000000
 PIDS=()
 stop_all() {
 	[ ${#PIDS[@]} = 0 ] || kill "${PIDS[@]}" 2>/dev/null || true

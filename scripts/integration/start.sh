@@ -43,7 +43,7 @@ tinyproxy_conf() {
 }
 
 case $kind in
-anvil* | hardhat* | geth) ;;
+anvil* | hardhat* | geth | prometheus) ;;
 *) [ "${PROXY_HOST:-}" = 1 ] || PROXY_HOST=1 exec unshare --mount "$0" "$@"
 	become_proxy_host ;;
 esac
@@ -86,6 +86,10 @@ hardhat | hardhat-manual)
 geth) # it answers 403 to a Host that isn't in --http.vhosts: the tests use that
 	exec "$CACHE/bin/geth" --dev --datadir "$HOME_DIR/data" --http --http.addr 127.0.0.1 --http.port "$port" \
 		--http.api eth,net,web3 --http.vhosts geth.rpc.test --ipcdisable --nodiscover --maxpeers 0 --port 0 --verbosity 2
+	;;
+prometheus) # it scrapes what a test serves at METRICS_PORT
+	render prometheus.yml "METRICS=$METRICS_PORT" "RULES=$(readlink -f "$SCRIPTS/../../plugins/prometheus/alerts.yml")" >"$HOME_DIR/prometheus.yml"
+	exec prometheus --config.file="$HOME_DIR/prometheus.yml" --storage.tsdb.path="$HOME_DIR/data" --web.listen-address="127.0.0.1:$port"
 	;;
 *) echo "start.sh: unknown kind $kind" >&2; exit 2 ;;
 esac
