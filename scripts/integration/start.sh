@@ -43,7 +43,7 @@ tinyproxy_conf() {
 }
 
 case $kind in
-anvil* | hardhat* | geth) ;;
+anvil* | hardhat* | geth | redis) ;;
 *) [ "${PROXY_HOST:-}" = 1 ] || PROXY_HOST=1 exec unshare --mount "$0" "$@"
 	become_proxy_host ;;
 esac
@@ -87,5 +87,6 @@ geth) # it answers 403 to a Host that isn't in --http.vhosts: the tests use that
 	exec "$CACHE/bin/geth" --dev --datadir "$HOME_DIR/data" --http --http.addr 127.0.0.1 --http.port "$port" \
 		--http.api eth,net,web3 --http.vhosts geth.rpc.test --ipcdisable --nodiscover --maxpeers 0 --port 0 --verbosity 2
 	;;
+redis) exec redis-server --port "$port" --bind 127.0.0.1 --save '' --appendonly no --dir "$HOME_DIR" ;;
 *) echo "start.sh: unknown kind $kind" >&2; exit 2 ;;
 esac
