@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		os.Exit(hostileChild())
 	}
+	if os.Getenv(botVariable) != "" {
+		os.Exit(fleetBot())
+	}
 	os.Exit(run(m))
 }
 

@@ -202,7 +202,13 @@ type victim struct {
 // listens.
 func startVictim(t *testing.T, kind string) *victim {
 	t.Helper()
-	v := &victim{t: t, port: unusedPort(), done: make(chan struct{})}
+	return startVictimOn(t, kind, unusedPort())
+}
+
+// startVictimOn starts it on a port where one was killed.
+func startVictimOn(t *testing.T, kind string, port int) *victim {
+	t.Helper()
+	v := &victim{t: t, port: port, done: make(chan struct{})}
 	v.cmd = exec.Command(os.Getenv("START_SH"), kind, strconv.Itoa(v.port))
 	v.cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")

@@ -10,12 +10,13 @@ declare -A DEBIAN=(
 	[dante-server]='1.4.2*' [microsocks]='1.0.3*' [tinyproxy-bin]='1.11.1*' [squid-openssl]='5.7*'
 	[privoxy]='3.0.34*' [openssh-server]='1:9.2p1*' [openssh-client]='1:9.2p1*' [openssl]='3.0.*' [iproute2]='6.1.*'
 	[prometheus]='2.42.0*'
+	[redis-server]='5:7.0.*'
 )
 # The nodes from npm are pinned, with everything they stand on, in npm/package-lock.json.
 
 # A part is what a test may need. Each is checked by have_PART, which says on
 # standard output why it is missing.
-PARTS=(namespaces danted microsocks tinyproxy squid privoxy ssh anvil hardhat geth prometheus)
+PARTS=(namespaces danted microsocks tinyproxy squid privoxy ssh redis anvil hardhat geth prometheus)
 
 part_needs() { # PART: the Debian packages that it comes from
 	case $1 in
@@ -27,6 +28,7 @@ part_needs() { # PART: the Debian packages that it comes from
 	privoxy) echo privoxy ;;
 	ssh) echo openssh-server openssh-client ;;
 	prometheus) echo prometheus ;;
+	redis) echo redis-server ;;
 	esac
 }
 
@@ -35,6 +37,7 @@ part_tests() { # PART: which tests are skipped without it
 	namespaces) echo "all of them" ;;
 	anvil | hardhat | geth) echo "every test that asks the node $1" ;;
 	ssh) echo "every test through ssh -D" ;;
+	redis) echo "the test of a fleet that shares a Redis" ;;
 	squid) echo "every test through squid, the https:// proxy included" ;;
 	prometheus) echo "the test of the metrics, the dashboard and the alerts with a real Prometheus" ;;
 	*) echo "every test through $1" ;;

@@ -43,7 +43,7 @@ tinyproxy_conf() {
 }
 
 case $kind in
-anvil* | hardhat* | geth | prometheus) ;;
+anvil* | hardhat* | geth | prometheus | redis) ;;
 *) [ "${PROXY_HOST:-}" = 1 ] || PROXY_HOST=1 exec unshare --mount "$0" "$@"
 	become_proxy_host ;;
 esac
@@ -91,5 +91,6 @@ prometheus) # it scrapes what a test serves at METRICS_PORT
 	render prometheus.yml "METRICS=$METRICS_PORT" "RULES=$(readlink -f "$SCRIPTS/../../plugins/prometheus/alerts.yml")" >"$HOME_DIR/prometheus.yml"
 	exec prometheus --config.file="$HOME_DIR/prometheus.yml" --storage.tsdb.path="$HOME_DIR/data" --web.listen-address="127.0.0.1:$port"
 	;;
+redis) exec redis-server --port "$port" --bind 127.0.0.1 --save '' --appendonly no --dir "$HOME_DIR" ;;
 *) echo "start.sh: unknown kind $kind" >&2; exit 2 ;;
 esac

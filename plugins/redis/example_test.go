@@ -1,0 +1,29 @@
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/bomzrpc/rpcpool"
+	"github.com/bomzrpc/rpcpool/plugins/redis"
+)
+
+// Each bot of the fleet has this in its configuration.
+func Example() {
+	client := goredis.NewClient(&goredis.Options{Addr: "redis.internal:6379"})
+	defer client.Close()
+	pool, err := rpcpool.New(rpcpool.Config{
+		Proxies: []string{"socks5://user:password@proxy-a.example.com:1080"},
+		APIURL:  "https://pool.example.org", APIKey: "key",
+		Shared: redis.New(client, redis.Prefix("traders")),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer pool.Close() // before the client
+	head, err := rpcpool.CallAs[string](context.Background(), pool.Chain("8453"), "eth_blockNumber")
+	fmt.Println(head, err, pool.SharedStats().Connected)
+}

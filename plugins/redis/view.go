@@ -1,0 +1,154 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/bomzrpc/rpcpool"
+)
+
+const (
+	defaultPrefix = "rpcpool"
+	longest       = 900 * time.Second // that any fact holds
+	streamTTL     = time.Hour
+	factEntries   = 10_000
+	headEntries   = 200
+	page          = 500 // entries in one answer
+	field         = "facts"
+)
+
+// patience is how long one XREAD waits. go-redis doesn't end a command that is under way
+// when its context ends, so Follow may return as much later.
+const patience = time.Second
+
+// View is an [rpcpool.SharedView] over Redis. It is safe for concurrent use, and several
+// pools may have the same one.
+type View struct {
+	client       goredis.UniversalClient
+	facts, heads string // the streams
+}
+
+var _ rpcpool.SharedView = (*View)(nil)
+
+// Option changes a View.
+type Option func(*View)
+
+// Prefix has the streams named {prefix}:facts and {prefix}:heads. Bots with another prefix
+// are another fleet. Default, and for an empty one: rpcpool.
+func Prefix(prefix string) Option {
+	return func(v *View) {
+		if prefix != "" {
+			v.name(prefix)
+		}
+	}
+}
+
+// New makes a view over a client: of one server, of a cluster, or of sentinels. Nothing is
+// sent. The client stays the caller's, who closes it after the pools.
+func New(client goredis.UniversalClient, opts ...Option) *View {
+	v := &View{client: client}
+	v.name(defaultPrefix)
+	for _, opt := range opts {
+		if opt != nil {
+			opt(v)
+		}
+	}
+	return v
+}
+
+func (v *View) name(prefix string) {
+	v.facts, v.heads = "{"+prefix+"}:facts", "{"+prefix+"}:heads"
+}
+
+// Publish adds facts to the streams, and has these end an hour later.
+func (v *View) Publish(ctx context.Context, facts []rpcpool.Fact) error {
+	var lasting, heads []rpcpool.Fact
+	for i := range facts {
+		if facts[i].Kind == rpcpool.FactHead {
+			heads = append(heads, facts[i])
+		} else {
+			lasting = append(lasting, facts[i])
+		}
+	}
+	_, err := v.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		add(ctx, p, v.facts, factEntries, lasting)
+		add(ctx, p, v.heads, headEntries, heads)
+		return nil
+	})
+	return err
+}
+
+func add(ctx context.Context, p goredis.Pipeliner, stream string, entries int64, facts []rpcpool.Fact) {
+	if len(facts) == 0 {
+		return
+	}
+	p.XAdd(ctx, &goredis.XAddArgs{Stream: stream, MaxLen: entries, Approx: true, Values: []string{field, string(encode(facts))}})
+	p.Expire(ctx, stream, streamTTL)
+}
+
+// Follow hands over the facts of the last 900 s, and then what comes, until ctx ends or the
+// server is lost. Entries that can't be read are passed over.
+func (v *View) Follow(ctx context.Context, take func([]rpcpool.Fact)) error {
+	now, err := v.client.Time(ctx).Result()
+	if err != nil {
+		return err
+	}
+	// Of heads only those to come are of use.
+	at := strconv.FormatInt(now.Add(-longest).UnixMilli(), 10) + "-0"
+	heads := strconv.FormatInt(now.UnixMilli(), 10) + "-0"
+	for first := true; ; first = false {
+		wait := patience
+		if first {
+			wait = -1 // not at all
+		}
+		streams, err := v.client.XRead(ctx, &goredis.XReadArgs{
+			Streams: []string{v.facts, v.heads, at, heads}, Count: page, Block: wait,
+		}).Result()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, goredis.Nil): // nothing new
+		case err != nil:
+			return err
+		}
+		var facts []rpcpool.Fact
+		if len(streams) > 0 {
+			if now, err = v.client.Time(ctx).Result(); err != nil {
+				return err
+			}
+		}
+		for _, stream := range streams {
+			for _, entry := range stream.Messages {
+				facts = append(facts, read(&entry, now)...)
+				if stream.Stream == v.facts {
+					at = entry.ID
+				} else {
+					heads = entry.ID
+				}
+			}
+		}
+		if first || len(facts) > 0 {
+			take(facts)
+		}
+	}
+}
+
+// read gives the facts of an entry that hold at now, which is a moment of the server's clock
+// as the entry's id is.
+func read(entry *goredis.XMessage, now time.Time) []rpcpool.Fact {
+	text, ok := entry.Values[field].(string)
+	if !ok {
+		return nil
+	}
+	millis, _, _ := strings.Cut(entry.ID, "-")
+	added, err := strconv.ParseInt(millis, 10, 64)
+	if err != nil {
+		return nil
+	}
+	return decode([]byte(text), now.Sub(time.UnixMilli(added)))
+}
