@@ -234,11 +234,15 @@ func (v *headView) wentDown(r *ring, e *endpoint, blocks uint64, now time.Time) 
 	if r.sources < 2 {
 		return
 	}
-	for _, other := range r.endpoints {
+	together := false
+	for _, other := range r.endpoints { // all of them: an operator may have several
 		if r.source(other) != r.source(e) && !other.heads.wentDownAt.IsZero() && now.Sub(other.heads.wentDownAt) <= togetherBlocks*v.pace.perBlock() {
-			other.heads.dip, e.heads.dip = 0, 0
-			return
+			other.heads.dip, together = 0, true
 		}
+	}
+	if together {
+		e.heads.dip = 0
+		return
 	}
 	e.heads.dip, e.heads.dipUntil = max(e.heads.dipAt(now), blocks), now.Add(dipFor)
 }
