@@ -246,12 +246,16 @@ func (v *headView) wentDown(r *ring, e *endpoint, blocks uint64, now time.Time) 
 	if r.sources < 2 {
 		return
 	}
-	for _, other := range r.endpoints {
+	together := false
+	for _, other := range r.endpoints { // all of them: an operator may have several
 		by := other.heads.wentDownBy
 		if r.source(other) != r.source(e) && by <= 2*blocks && blocks <= 2*by && now.Sub(other.heads.wentDownAt) <= togetherBlocks*v.pace.perBlock() {
-			other.heads.dip, e.heads.dip = 0, 0
-			return
+			other.heads.dip, together = 0, true
 		}
+	}
+	if together {
+		e.heads.dip = 0
+		return
 	}
 	e.heads.dip, e.heads.dipUntil = max(e.heads.dipAt(now), blocks), now.Add(dipFor)
 }
