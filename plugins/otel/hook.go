@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/bomzrpc/rpcpool"
 )
@@ -18,7 +19,7 @@ const scope = "github.com/bomzrpc/rpcpool/plugins/otel"
 // [rpcpool.Config.Hooks]; one Hook may be in the configurations of several pools. It is safe
 // for concurrent use, and owns no goroutine and nothing that must be closed.
 type Hook struct {
-	tracer  trace.Tracer
+	tracer  trace.Tracer // nil where nobody wants spans
 	meter   metric.Meter
 	methods map[string]bool
 	measures
@@ -84,9 +85,11 @@ func New(opts ...Option) *Hook {
 		o.meters = otel.GetMeterProvider()
 	}
 	h := &Hook{
-		tracer:  o.tracers.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
 		meter:   o.meters.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL)),
 		methods: make(map[string]bool, len(knownMethods)+len(o.methods)),
+	}
+	if _, off := o.tracers.(noop.TracerProvider); !off {
+		h.tracer = o.tracers.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL))
 	}
 	for _, method := range knownMethods {
 		h.methods[method] = true
@@ -147,7 +150,7 @@ func (h *Hook) ReportChanged(ctx context.Context, event rpcpool.ReportEvent) {
 // itself has none, each of its pieces has.
 func (h *Hook) RangeSplit(ctx context.Context, event rpcpool.RangeSplitEvent) {
 	h.countSplit(ctx, &event)
-	markSplit(ctx, &event)
+	h.markSplit(ctx, &event)
 }
 
 // RPCStale puts an event on the span of the call that passes the RPC over.

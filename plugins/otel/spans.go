@@ -43,6 +43,9 @@ func (h *Hook) spanName(kind rpcpool.CallKind, method string) string {
 }
 
 func (h *Hook) startCallSpan(ctx context.Context, start *rpcpool.CallStart) context.Context {
+	if h.tracer == nil {
+		return ctx
+	}
 	attrs := make([]attribute.KeyValue, 0, 8)
 	attrs = h.withRequest(attrs, start.Kind, start.Method)
 	attrs = h.withOriginal(attrs, start.Method)
@@ -78,6 +81,9 @@ func (h *Hook) endCallSpan(ctx context.Context, end *rpcpool.CallEnd) {
 }
 
 func (h *Hook) startAttemptSpan(ctx context.Context, start *rpcpool.AttemptStart) context.Context {
+	if h.tracer == nil {
+		return ctx
+	}
 	attrs := make([]attribute.KeyValue, 0, 12)
 	attrs = h.withRequest(attrs, start.Kind, start.Method)
 	attrs = h.withOriginal(attrs, start.Method)
@@ -129,9 +135,9 @@ func (h *Hook) markCooldown(ctx context.Context, event *rpcpool.CooldownEvent) {
 	span.AddEvent("rpcpool.cooldown", trace.WithAttributes(attrs...))
 }
 
-func markSplit(ctx context.Context, event *rpcpool.RangeSplitEvent) {
+func (h *Hook) markSplit(ctx context.Context, event *rpcpool.RangeSplitEvent) {
 	span := trace.SpanFromContext(ctx)
-	if !span.IsRecording() {
+	if h.tracer == nil || !span.IsRecording() {
 		return
 	}
 	span.AddEvent("rpcpool.range_split", trace.WithAttributes(
