@@ -3,6 +3,7 @@ package rpcpoolotel
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -85,7 +86,7 @@ func (h *Hook) observeChain(to metric.Observer, chain *rpcpool.Chain) {
 	byServer := map[attribute.Distinct]*rpcs{}
 	servers := map[attribute.Distinct]attribute.Set{}
 	for _, stats := range chain.Stats() {
-		set := attribute.NewSet(withServer(labels[:len(labels):len(labels)], stats.RPC)...)
+		set := attribute.NewSet(withServer(slices.Clip(labels), stats.RPC)...)
 		all := byServer[set.Equivalent()]
 		if all == nil {
 			all = &rpcs{states: map[rpcpool.RPCState]int64{}}

@@ -177,7 +177,7 @@ func (w *watched) everythingShown(t *testing.T) string {
 	var all strings.Builder
 	show := func(attrs []attribute.KeyValue) {
 		for _, attr := range attrs {
-			fmt.Fprintln(&all, attr.Key, attr.Value.Emit())
+			fmt.Fprintln(&all, attr.Key, attr.Value.String())
 		}
 	}
 	for _, span := range w.spans.GetSpans() {

@@ -122,7 +122,7 @@ func eventInShort(event sdktrace.Event) string {
 		switch attr.Key {
 		case "server.address", "rpcpool.cooldown.change", "rpcpool.range.span", "rpcpool.range.new_span", "rpcpool.range.cause",
 			"rpcpool.rpc.lag", "rpcpool.rpc.ejected", "rpcpool.fork.kind":
-			line += " " + attr.Value.Emit()
+			line += " " + attr.Value.String()
 		}
 	}
 	return line
@@ -131,7 +131,7 @@ func eventInShort(event sdktrace.Event) string {
 func valueOf(attrs []attribute.KeyValue, key attribute.Key) string {
 	for _, attr := range attrs {
 		if attr.Key == key {
-			return attr.Value.Emit()
+			return attr.Value.String()
 		}
 	}
 	return ""
@@ -141,7 +141,7 @@ func valueOf(attrs []attribute.KeyValue, key attribute.Key) string {
 func attributesOf(attrs []attribute.KeyValue) map[string]string {
 	all := map[string]string{}
 	for _, attr := range attrs {
-		all[string(attr.Key)] = attr.Value.Emit()
+		all[string(attr.Key)] = attr.Value.String()
 	}
 	return all
 }
@@ -183,7 +183,7 @@ func (w *watched) counts(t *testing.T, name string, by ...attribute.Key) map[str
 		var values []string
 		for _, key := range by {
 			if value, ok := set.Value(key); ok {
-				values = append(values, value.Emit())
+				values = append(values, value.String())
 			}
 		}
 		counts[strings.Join(values, " ")] += n
