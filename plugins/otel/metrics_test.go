@@ -145,7 +145,7 @@ func TestObserve(t *testing.T) {
 		a := rpcpooltest.List(w.NodeAt("a", "http://two.test/key-a"))
 		b := a
 		b.URL = "http://two.test/key-b"
-		r1.Height, a.Height, b.Height = 1000, 990, 995
+		r1.Height, a.Height, b.Height = 1000, 995, 990 // the furthest of a host counts
 		w.Pool.Lists("1", rpcpooltest.PoolList("eip155:1", r1, a, b))
 		pool := w.open(t)
 		registration, err := w.hook.Observe(pool)
