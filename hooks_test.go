@@ -700,6 +700,7 @@ func (d *complaints) RPCs(context.Context, string) (*rpcpool.List, error) {
 	return list, nil
 }
 
+// Report takes its time; it is only called inside a bubble.
 func (d *complaints) Report(context.Context, rpcpool.Report) error {
 	time.Sleep(d.wait)
 	d.took.Add(1)

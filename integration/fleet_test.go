@@ -129,7 +129,7 @@ func TestFleetOverRedis(t *testing.T) {
 		before := n.asked.Load()
 		finder.call()
 		require.Equal(t, before+1, n.asked.Load(), "the finder asked it")
-		time.Sleep(time.Second)
+		pause(t, time.Second)
 		for range 20 {
 			for _, b := range bots {
 				b.call()
@@ -145,7 +145,7 @@ func TestFleetOverRedis(t *testing.T) {
 		for _, b := range bots {
 			b.call()
 		}
-		time.Sleep(20 * time.Millisecond)
+		pause(t, 20*time.Millisecond)
 	}
 	require.Eventually(t, func() bool { return !bots[0].connected() && !bots[1].connected() && !bots[2].connected() }, 10*time.Second, 20*time.Millisecond)
 	startVictimOn(t, "redis", server.port)
@@ -212,4 +212,13 @@ func fleetBot() int {
 		}
 	}
 	return 0
+}
+
+// pause waits in real time, as other processes do, or until the test ends.
+func pause(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-time.After(d):
+	case <-t.Context().Done():
+	}
 }
