@@ -88,6 +88,7 @@ func TestFleetTakesOverACooldown(t *testing.T) {
 		require.WithinDuration(t, time.Now().Add(60*time.Second), stats.WarnedUntil, time.Second)
 		require.Equal(t, []rpcpool.FactKind{rpcpool.FactCooldown}, kinds(fleet.Facts()))
 		require.Equal(t, "http://r1.test/***", fleet.Facts()[0].Label)
+		require.Empty(t, warnedOf(a), "its own word is no news")
 
 		time.Sleep(60 * time.Second)
 		call(t, b, "eth_z")
@@ -530,3 +531,66 @@ func TestFleetBeginsWithTheFirstCall(t *testing.T) {
 
 // hang is only called inside a bubble.
 func hang() { time.Sleep(time.Hour) }
+
+// What asked for a rest is left alone by all; what lags is for each to find out.
+func TestFleetSharesRestsAndNoLag(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		evm := rpcpooltest.NewEVM(1, 1000)
+		evm.SetBlockTime(testBlockTime)
+		w.List("1", w.Node("r1", evm.Serve()), w.Node("r2", evm.Serve(rpcpooltest.Lagging(10))), w.Node("r3", evm.Serve()),
+			w.Node("r4", rpcpooltest.RateLimited(30*time.Second)))
+		a, b, fleet := twoBots(t, w, func(c *rpcpool.Config) { c.Mode = rpcpool.RoundRobin })
+		fresh := rpcpool.WithFreshness(rpcpool.Freshness{MaxLag: 1, BlockTime: testBlockTime})
+		call(t, b, "eth_chainId")
+		for range 6 {
+			_, err := a.Chain("1", fresh).Call(t.Context(), "eth_blockNumber")
+			require.NoError(t, err)
+		}
+		require.Positive(t, a.Chain("1", fresh).Stats()[1].Ejections)
+		time.Sleep(learned)
+		told := kinds(fleet.Facts())
+		require.Contains(t, told, rpcpool.FactRest)
+		require.NotContains(t, told, rpcpool.FactCooldown)
+		require.Equal(t, []int{3}, warnedOf(b))
+		require.WithinDuration(t, time.Now().Add(30*time.Second), b.Chain("1").Stats()[3].WarnedUntil, time.Second)
+	})
+}
+
+// Connections that failed through a proxy which passed its check are told at once.
+func TestFleetIsToldOfWhatACheckConfirmed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		gone := rpcpooltest.Reset()
+		w.List("1", w.Node("r1", gone), w.Node("r2", gone), w.Node("r3", gone), w.Node("r4", rpcpooltest.Result("0x1").Delay(5*time.Second)))
+		w.List("eip155:1", w.Node("check"))
+		a, _, fleet := twoBots(t, w)
+		go func() { _, _ = a.Chain("1").Call(context.Background(), "eth_x") }()
+		time.Sleep(4 * time.Second)
+		require.Equal(t, 1, requestsOf(w, "r4"), "the call is still under way")
+		require.Len(t, fleet.Facts(), 3)
+		time.Sleep(2 * time.Second)
+		require.Len(t, fleet.Facts(), 3, "and not again when it ends")
+	})
+}
+
+// The library's own questions go last to what others warn of, too: neither the sampler nor a
+// call that asks others about a head turns to it as long as there are others.
+func TestFleetWarnedOfIsNotSampled(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		evm := rpcpooltest.NewEVM(1, 1000)
+		evm.SetBlockTime(testBlockTime)
+		w.List("1", w.Node("r1", rpcpooltest.Status(500).Via("a"), evm.Serve()), w.Node("r2", evm.Serve(rpcpooltest.Boasting(9))),
+			w.Node("r3", evm.Serve()), w.Node("r4", evm.Serve()), w.Node("r5", evm.Serve()))
+		a, b, _ := twoBots(t, w)
+		call(t, b, "eth_chainId")
+		call(t, a, "eth_chainId")
+		time.Sleep(learned)
+		fresh := rpcpool.WithFreshness(rpcpool.Freshness{MaxLag: 1, BlockTime: testBlockTime, SampleEvery: time.Second})
+		for range 20 {
+			_, err := b.Chain("1", fresh).Call(t.Context(), "eth_blockNumber")
+			require.NoError(t, err)
+			time.Sleep(time.Second)
+		}
+		require.Zero(t, requestsOf(w, "r1", "b", "eth_blockNumber"))
+		require.GreaterOrEqual(t, requestsOf(w, "r5", "b", "eth_blockNumber"), 15)
+	})
+}

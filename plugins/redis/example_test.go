@@ -3,7 +3,6 @@ package redis_test
 import (
 	"context"
 	"fmt"
-	"log"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -21,7 +20,8 @@ func Example() {
 		Shared: redis.New(client, redis.Prefix("traders")),
 	})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer pool.Close() // before the client
 	head, err := rpcpool.CallAs[string](context.Background(), pool.Chain("8453"), "eth_blockNumber")
