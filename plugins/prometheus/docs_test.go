@@ -1,0 +1,32 @@
+package rpcpoolprom_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The block of OBSERVABILITY.md that needs this module compiles, and passes vet. The
+// library's own test leaves it out, as it has no Prometheus.
+func TestDocsCompile(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/OBSERVABILITY.md")
+	require.NoError(t, err)
+	blocks := strings.Split(string(page), "\n```go prometheus\n")[1:]
+	require.Len(t, blocks, 1)
+	code, _, closed := strings.Cut(blocks[0], "\n```\n")
+	require.True(t, closed)
+	// In a folder of the module, for its go.mod and go.sum, under a name that no pattern finds.
+	folder, err := os.MkdirTemp(".", "_docs-")
+	require.NoError(t, err)
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, "block.go")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "%s\n\nvar _ = open\n", code), 0o600))
+	said, err := exec.CommandContext(t.Context(), "go", "vet", file).CombinedOutput()
+	require.NoError(t, err, "go vet on the block: %s", said)
+}
