@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -103,4 +104,27 @@ func TestAnswerWithoutALimit(t *testing.T) {
 		require.False(t, more)
 		require.True(t, bytes.Equal(data, body))
 	}
+}
+
+// An RPC's last large answer stays the measure when small ones follow it.
+func TestSmallAnswersAreNoMeasure(t *testing.T) {
+	var hint sizeHint
+	for _, size := range []int{3 * trustBody, 10, trustBody} {
+		_, _, err := readBodyOf(bytes.Repeat([]byte("x"), size), false, &hint, 1<<30, func(r io.Reader) io.Reader { return r })
+		require.NoError(t, err)
+		require.Equal(t, int64(3*trustBody), hint.last.Load())
+	}
+}
+
+// No more is reserved than may be kept, however much an RPC says that it sends.
+func TestNothingIsReservedBeyondTheLimit(t *testing.T) {
+	const limit = 2 * trustBody
+	res := &http.Response{Body: io.NopCloser(bytes.NewReader(make([]byte, 3*trustBody))), ContentLength: 1 << 40}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, more, err := readAnswer(res, new(sizeHint), limit)
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.True(t, more)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2*limit))
 }

@@ -205,6 +205,99 @@ func TestRefusedCallKeepsNoPlace(t *testing.T) {
 	})
 }
 
+// Rule C6: nor does one that the inner budget has none left for keep the outer one's, or one
+// whose caller leaves while it waits for the pool's.
+func TestRefusedCallKeepsNoOtherPlace(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1", rpcpooltest.Result("0x1").Delay(time.Second)))
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxRequests = 1 }).Chain("1")
+		outer := rpcpool.WithBudget(within(t, time.Minute), rpcpool.Budget{InFlight: 1})
+		inner := rpcpool.WithBudget(outer, rpcpool.Budget{Attempts: 1})
+		_, err := chain.Call(inner, "eth_blockNumber")
+		require.NoError(t, err)
+		_, err = chain.Call(inner, "eth_blockNumber")
+		var spent *rpcpool.BudgetError
+		require.ErrorAs(t, err, &spent)
+		require.NotErrorIs(t, err, context.DeadlineExceeded, "it isn't time that ran out")
+		_, err = chain.Call(outer, "eth_blockNumber")
+		require.NoError(t, err)
+
+		var other sync.WaitGroup
+		other.Go(func() {
+			_, err := chain.Call(t.Context(), "eth_slow")
+			assert.NoError(t, err)
+		})
+		synctest.Wait()
+		left, leave := context.WithTimeout(outer, time.Second/2)
+		defer leave()
+		_, err = chain.Call(left, "eth_blockNumber")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		other.Wait()
+		_, err = chain.Call(outer, "eth_blockNumber")
+		require.NoError(t, err)
+	})
+}
+
+// Rule C6: of two budgets' times, and the caller's own, the one that is over first ends the
+// call and is told.
+func TestWhoseTimeIsOver(t *testing.T) {
+	for _, c := range []struct{ outer, inner, own time.Duration }{
+		{time.Second, 9 * time.Second, 5 * time.Second},
+		{9 * time.Second, time.Second, 5 * time.Second},
+		{time.Second, 0, 5 * time.Second},
+		{9 * time.Second, 5 * time.Second, time.Second},
+	} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				w.Proxy("p1")
+				w.List("1", w.Node("r1", rpcpooltest.Hang()))
+				ctx := rpcpool.WithBudget(within(t, c.own), rpcpool.Budget{Time: c.outer})
+				ctx = rpcpool.WithBudget(ctx, rpcpool.Budget{Time: c.inner})
+				start := time.Now()
+				_, err := open(t, w).Chain("1").Call(ctx, "eth_blockNumber")
+				require.Equal(t, time.Second, time.Since(start))
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				var spent *rpcpool.BudgetError
+				require.Equal(t, c.own > time.Second, errors.As(err, &spent), "%v", err)
+				if spent != nil {
+					require.Equal(t, "time", spent.Ran)
+					require.Equal(t, "1s", spent.Limit)
+				}
+			})
+		})
+	}
+}
+
+// Rule C6: the error of a spent budget tells of the attempts that the call made before.
+func TestSpentBudgetTellsOfTheAttempts(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1", rpcpooltest.Status(500)), w.Node("r2"))
+		_, err := open(t, w).Chain("1").Call(rpcpool.WithBudget(t.Context(), rpcpool.Budget{Attempts: 1}), "eth_blockNumber")
+		var spent *rpcpool.BudgetError
+		require.ErrorAs(t, err, &spent)
+		require.Len(t, spent.Attempts, 1)
+		require.ErrorContains(t, err, "http://r1.test/***")
+	})
+}
+
+// Rules A7.1, C6: where the budget has no request left for the check of a proxy, none is made.
+func TestCheckThatNobodyPaysFor(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1", rpcpooltest.Reset()), w.Node("r2", rpcpooltest.Reset()), w.Node("r3", rpcpooltest.Reset()))
+		check := w.Node("c1")
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxRounds, cfg.ProxyCheckURL = 1, check.URL() }).Chain("1")
+		_, err := chain.Call(rpcpool.WithBudget(t.Context(), rpcpool.Budget{Attempts: 3}), "eth_blockNumber")
+		var own rpcpool.Error
+		require.ErrorAs(t, err, &own)
+		time.Sleep(time.Second)
+		require.Empty(t, check.Requests())
+		require.Len(t, w.Requests(), 3)
+	})
+}
+
 // Rules A5.3, C6: a kept connection that died is nobody's fault, also where the budget has
 // no request left to repeat it by.
 func TestSpentBudgetBlamesNobody(t *testing.T) {
@@ -277,6 +370,21 @@ func TestBudgetOfAFunction(t *testing.T) {
 		require.Equal(t, 3, made)
 		require.Len(t, w.Requests(), 3)
 		require.False(t, chain.Stats()[0].Cooling)
+	})
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) { // within another, of which it takes what it makes
+		w.Proxy("p1")
+		w.List("1", w.Node("r1"))
+		chain := open(t, w).Chain("1")
+		outer := rpcpool.WithBudget(t.Context(), rpcpool.Budget{Attempts: 3})
+		err := chain.Run(rpcpool.WithBudget(outer, rpcpool.Budget{Attempts: 1}), func(ctx context.Context, url string, client *http.Client) error {
+			return errors.Join(postOnce(ctx, url, client), postOnce(ctx, url, client), postOnce(ctx, url, client))
+		})
+		var spent *rpcpool.BudgetError
+		require.ErrorAs(t, err, &spent)
+		for _, ok := range []bool{true, true, false} {
+			_, err = chain.Call(outer, "eth_blockNumber")
+			require.Equal(t, ok, err == nil, "%v", err)
+		}
 	})
 }
 

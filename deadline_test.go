@@ -58,6 +58,7 @@ func TestShareOfAnAttempt(t *testing.T) {
 		cools    bool
 	}{
 		{20 * time.Second, 1, []time.Duration{15 * time.Second}, true},
+		{15500 * time.Millisecond, 1, []time.Duration{7750 * time.Millisecond}, false}, // a full one would leave too little
 		{10 * time.Second, 2, []time.Duration{5 * time.Second, 2500 * time.Millisecond}, false},
 		{600 * time.Millisecond, 2, []time.Duration{300 * time.Millisecond, 250 * time.Millisecond}, false},
 	} {
@@ -90,6 +91,49 @@ func TestShareOfAnAttempt(t *testing.T) {
 			require.NoError(t, err)
 		})
 	})
+}
+
+// Rule C1: the only RPC has all the time that an attempt may take, and not more: when that is
+// over it is blamed, although its caller has a moment left.
+func TestShareOfTheOnlyOne(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("hung", rpcpooltest.Hang()))
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxRounds, cfg.ProxyCheckURL = 1, w.Node("c1").URL() }).Chain("1")
+		start := time.Now()
+		_, err := chain.Call(within(t, 15500*time.Millisecond), "eth_blockNumber")
+		var none *rpcpool.NoHealthyRPCError
+		require.ErrorAs(t, err, &none)
+		require.Equal(t, 15*time.Second, time.Since(start))
+		require.True(t, chain.Stats()[0].Cooling)
+	})
+}
+
+// Rule C1: it is hurried attempts in a row that take the current proxy's place from it: an
+// answer through it in between wipes out those before.
+func TestHurriedAttemptsInARow(t *testing.T) {
+	for _, answered := range []bool{true, false} {
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			w.Proxy("p1")
+			w.Proxy("p2")
+			hang, ok := rpcpooltest.Hang(), rpcpooltest.Result("0x1")
+			w.List("1", w.Node("r1", hang.ToStep(0), ok), w.Node("r2", ok.ToStep(1), hang.ToStep(2), ok), w.Node("r3", ok))
+			chain := open(t, w).Chain("1")
+			call := func(step int) {
+				w.Network.SetStep(step)
+				_, err := chain.Call(within(t, 4*time.Second), "eth_blockNumber")
+				require.NoError(t, err)
+			}
+			call(0)
+			if answered {
+				call(1)
+			}
+			call(2)
+			before := len(w.Requests())
+			call(3)
+			require.Equal(t, map[bool]string{true: "r3 p1 eth_blockNumber", false: "r3 p2 eth_blockNumber"}[answered], w.Requests()[before])
+		})
+	}
 }
 
 // Rule C1: the elements of a batch that travel together have the time of the one that has the

@@ -26,11 +26,7 @@ func TestWhoWentBackTogether(t *testing.T) {
 		{"alone again", []int{0, 2, 0}, []time.Duration{0, time.Second, time.Hour}, [4]uint64{5}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			list := &List{}
-			for _, host := range []string{"a1.one.test", "a2.one.test", "b.test", "c.test"} {
-				list.RPCs = append(list.RPCs, RPC{URL: "http://" + host})
-			}
-			r, _ := newRing(list, nil)
+			r := ringOf("a1.one.test", "a2.one.test", "b.test", "c.test")
 			require.Equal(t, 3, r.sources)
 			v := headView{pace: blockPace{fixed: blockTime}}
 			now := at(0)
@@ -49,11 +45,7 @@ func TestWhoWentBackTogether(t *testing.T) {
 // held against one is the most that it went back, for ten minutes.
 func TestWhatIsHeldAgainstOneThatWentBack(t *testing.T) {
 	for hosts, want := range map[int]uint64{1: 0, 2: 7} {
-		list := &List{}
-		for _, host := range []string{"a.test", "b.test"}[:hosts] {
-			list.RPCs = append(list.RPCs, RPC{URL: "http://" + host})
-		}
-		r, _ := newRing(list, nil)
+		r := ringOf([]string{"a.test", "b.test"}[:hosts]...)
 		v, e := headView{}, r.endpoints[0]
 		v.wentDown(r, e, 7, at(0))
 		v.wentDown(r, e, 2, at(100))

@@ -118,3 +118,25 @@ func TestDeadHostNameHarmsNoOtherCall(t *testing.T) {
 		})
 	}
 }
+
+// Rule A7.2: a page of the proxy's own is no answer of the target's, whatever its status: a
+// proxy that says no more than that is dead.
+func TestCheckAnsweredByTheProxyItself(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		own := rpcpooltest.ProxyStatus(500).Header("X-Squid-Error", "ERR_CANNOT_FORWARD 0")
+		w.ProxyAt("p1", "http://p1.test:3128", rpcpooltest.ProxyCarry().Times(3), own)
+		w.Proxy("p2")
+		var nodes []*rpcpooltest.Node
+		for i := range 3 {
+			nodes = append(nodes, w.Node(fmt.Sprint("r", i), rpcpooltest.Reset().Via("p1")))
+		}
+		w.List("1", nodes...)
+		pool := open(t, w, func(cfg *rpcpool.Config) { cfg.ProxyCheckURL = w.Node("c1").URL() })
+		_, err := pool.Chain("1").Call(t.Context(), "eth_blockNumber")
+		require.NoError(t, err)
+		require.Equal(t, uint64(1), pool.ProxyStats()[0].Deaths)
+		for _, s := range pool.Chain("1").Stats() {
+			require.False(t, s.Cooling, "%+v", s)
+		}
+	})
+}
