@@ -95,7 +95,9 @@ func (k *call) note(e *endpoint, p *proxy, method string, out *outcome, took tim
 		if k.tried == nil {
 			k.tried = map[string]bool{}
 		}
-		k.tried[e.url] = true
+		if !out.crowded {
+			k.tried[e.url] = true
+		}
 	}
 	if !logged {
 		return

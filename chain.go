@@ -243,6 +243,7 @@ func (c *chainState) served(e *endpoint, span uint64) (back bool) {
 		e.backOff = backOff{}
 		back = true
 	}
+	e.outrun = 0
 	if span > 0 {
 		e.spans.take(span)
 	}

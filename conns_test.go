@@ -226,3 +226,27 @@ func TestLastResort(t *testing.T) {
 		}
 	}
 }
+
+// Who was sent away from the line has asked nobody: the RPC is no tried one for the last
+// resort, and the round doesn't count.
+func TestSentAwayIsNotTried(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1", rpcpooltest.Status(500).Delay(time.Second).Times(1), rpcpooltest.Result("0x1")))
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxConns, cfg.MaxRounds, cfg.LastResort = 1, 1, true }).Chain("1")
+		var callers sync.WaitGroup
+		failed := 0
+		var mu sync.Mutex
+		for range 5 {
+			callers.Go(func() {
+				if _, err := chain.Call(t.Context(), "eth_chainId"); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					failed++
+				}
+			})
+		}
+		callers.Wait()
+		require.Equal(t, 1, failed, "the one whose request failed")
+	})
+}

@@ -78,6 +78,11 @@ func (k *call) moveOn(e *endpoint) {
 	c := k.chain
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.moveOn(e)
+}
+
+// moveOn is the same. The caller holds c.mu.
+func (c *chainState) moveOn(e *endpoint) {
 	c.stepOff(e)
 	e.hesitated = time.Now()
 }

@@ -393,6 +393,7 @@ func (k *call) follow(v *visit, req request, out outcome, deaths uint64) step {
 	e, p := v.e, v.proxy
 	switch {
 	case out.crowded:
+		k.hurried = true // nothing was sent: the round doesn't count
 		k.moveOn(e)
 		return next
 	case out.early:

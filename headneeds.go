@@ -56,6 +56,9 @@ func headDemandOf(method string, params []byte) headDemand {
 	if where, ok := blockParams[method]; ok {
 		position, known = where.position, true
 	}
+	if !known && string(params) == noParams {
+		return d
+	}
 	var list []json.RawMessage
 	if json.Unmarshal(params, &list) != nil {
 		return d

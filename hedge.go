@@ -123,6 +123,7 @@ type hedgePlace struct {
 
 // hedgeEnd is what came of a leg.
 type hedgeEnd struct {
+	leg    *hedgeLeg
 	result json.RawMessage
 	err    error
 	took   time.Duration
@@ -165,6 +166,9 @@ func (c *chainState) doHedged(ctx context.Context, req request) (result json.Raw
 		case end := <-ends:
 			running--
 			best = better(best, &end)
+			if end.isReal() && end.leg != first && running > 0 {
+				c.outrun(first.at.Load().e)
+			}
 			if end.isReal() || running == 0 {
 				h.note(best)
 				return best.result, best.err
@@ -207,13 +211,28 @@ func worth(e *hedgeEnd) int {
 	return 0
 }
 
+// outrunTwice is how often in a row an RPC is outrun by a second one before calls begin
+// elsewhere: once may be chance, one that hangs would cost every call the delay.
+const outrunTwice = 2
+
+// outrun notes that the second RPC of a hedged read has answered before the first one. That
+// one isn't blamed.
+func (c *chainState) outrun(e *endpoint) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.outrun++; e.outrun >= outrunTwice {
+		e.outrun = 0
+		c.moveOn(e)
+	}
+}
+
 // startLeg makes one of the two calls. It belongs to the pool: the one that loses ends a
 // little later than the caller goes on.
 func (c *chainState) startLeg(ctx context.Context, req request, leg *hedgeLeg, ends chan<- hedgeEnd) {
 	began := time.Now()
 	k, err := c.startUnseen(ctx, req)
 	if err != nil {
-		ends <- hedgeEnd{err: err}
+		ends <- hedgeEnd{leg: leg, err: err}
 		return
 	}
 	k.leg, k.watch = leg, leg.watch.ofLeg()
@@ -222,9 +241,9 @@ func (c *chainState) startLeg(ctx context.Context, req request, leg *hedgeLeg, e
 	}
 	if !c.pool.start(func() {
 		result, err := k.finish()
-		ends <- hedgeEnd{result, err, time.Since(began)}
+		ends <- hedgeEnd{leg, result, err, time.Since(began)}
 	}) {
 		k.abandon()
-		ends <- hedgeEnd{err: ErrClosed}
+		ends <- hedgeEnd{leg: leg, err: ErrClosed}
 	}
 }

@@ -217,3 +217,32 @@ func TestHedgeEnds(t *testing.T) {
 		}
 	})
 }
+
+// An RPC that hangs costs two hedged calls the delay; then calls begin at the next one, and
+// nobody is blamed. One that is slow once keeps its place.
+func TestHungRPCIsLeftByHedges(t *testing.T) {
+	for name, c := range map[string]struct {
+		first []rpcpooltest.Reply
+		took  []time.Duration
+	}{
+		"hangs":     {[]rpcpooltest.Reply{rpcpooltest.Hang()}, []time.Duration{hedgeDelay, hedgeDelay, 0, 0}},
+		"slow once": {[]rpcpooltest.Reply{rpcpooltest.Hang().Times(1), rpcpooltest.Result("0x1").Delay(time.Millisecond).Times(1), rpcpooltest.Hang().Times(1), rpcpooltest.Result("0x1").Delay(time.Millisecond)}, []time.Duration{hedgeDelay, time.Millisecond, hedgeDelay, time.Millisecond}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				w.Proxy("p1")
+				w.List("1", w.Node("r1", c.first...), w.Node("r2", rpcpooltest.Result("0x1")))
+				chain := open(t, w).Chain("1", rpcpool.WithHedge(rpcpool.Hedge{Delay: hedgeDelay, MaxExtra: 1}))
+				for i, want := range c.took {
+					start := time.Now()
+					_, err := chain.Call(t.Context(), "eth_call")
+					require.NoError(t, err)
+					require.Equal(t, want, time.Since(start), "call %d", i)
+				}
+				require.False(t, chain.Stats()[0].Cooling)
+				time.Sleep(3 * time.Second)
+				require.Empty(t, w.Pool.Reports())
+			})
+		})
+	}
+}

@@ -60,6 +60,7 @@ type endpoint struct {
 	peers    *peerMarks // what others of a fleet say of it; nil where nothing is shared
 
 	hesitated time.Time // when a hurried attempt got no answer from it
+	outrun    int       // times in a row that it was outrun by the second RPC of a hedged read
 
 	busy atomic.Int64 // calls that are at it, where these are limited; needs no lock
 

@@ -304,7 +304,7 @@ func (s *sharing) note(way *bool, open bool, err error) {
 	switch {
 	case lost:
 		s.pool.log.Warn("rpcpool: the shared view is lost; the pool goes on alone and tries it again",
-			"error", s.pool.secrets.Scrub(withoutURL(err).Error()))
+			keyError, s.pool.secrets.Scrub(withoutURL(err).Error()))
 	case back:
 		s.pool.log.Info("rpcpool: the shared view is back")
 	}
