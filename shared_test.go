@@ -594,3 +594,21 @@ func TestFleetWarnedOfIsNotSampled(t *testing.T) {
 		require.GreaterOrEqual(t, requestsOf(w, "r5", "b", "eth_blockNumber"), 15)
 	})
 }
+
+// A fact that the view didn't take is published when it is back.
+func TestFleetPublishesAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.List("1", w.Node("r1", rpcpooltest.Status(500).Via("a")), w.Node("r2"))
+		a, b, fleet := twoBots(t, w)
+		call(t, b, "eth_x")
+		fleet.Lose(true)
+		call(t, a, "eth_x")
+		time.Sleep(2 * time.Second)
+		require.Empty(t, fleet.Facts())
+		fleet.Lose(false)
+		time.Sleep(5 * time.Second)
+		require.Len(t, fleet.Facts(), 1)
+		require.InDelta(t, 60, (fleet.Facts()[0].For + fleet.Facts()[0].Age).Seconds(), 0.01)
+		require.Equal(t, []int{0}, warnedOf(b))
+	})
+}
