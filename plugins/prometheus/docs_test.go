@@ -21,12 +21,9 @@ func TestDocsCompile(t *testing.T) {
 	require.Len(t, blocks, 1)
 	code, _, closed := strings.Cut(blocks[0], "\n```\n")
 	require.True(t, closed)
-	// In a folder of the module, for its go.mod and go.sum, under a name that no pattern finds.
-	folder, err := os.MkdirTemp(".", "_docs-")
-	require.NoError(t, err)
-	defer os.RemoveAll(folder)
-	file := filepath.Join(folder, "block.go")
+	file := filepath.Join(t.TempDir(), "block.go")
 	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "%s\n\nvar _ = open\n", code), 0o600))
+	// Run in this folder, for the module's go.mod and go.sum.
 	said, err := exec.CommandContext(t.Context(), "go", "vet", file).CombinedOutput()
 	require.NoError(t, err, "go vet on the block: %s", said)
 }

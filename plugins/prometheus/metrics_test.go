@@ -245,6 +245,8 @@ func TestMetricsShowStates(t *testing.T) {
 		wantSum(t, m, 1, "rpcpool_rpc_state", "rpc=http://r1.test/***")
 		wantSum(t, m, 3, "rpcpool_rpc_state", "rpc=other", "state=ready")
 		wantSum(t, m, 1, "rpcpool_rpc_in_flight", "rpc=other")
+		_, series = sum(t, m, "rpcpool_rpc_head_block", "rpc=other")
+		require.Zero(t, series, "the heads of many say nothing")
 		wantSum(t, m, 1, "rpcpool_rpcs", "state=cooling")
 		wantSum(t, m, 3, "rpcpool_rpcs", "state=ready")
 		wantSum(t, m, 0, "rpcpool_rpcs", "state=resting")
