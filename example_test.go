@@ -435,8 +435,7 @@ func ExampleNoHealthyRPCError() {
 	pool, done := exampleWorld()
 	defer done()
 	_, err := pool.Chain("8453").Call(context.Background(), "my_method")
-	var unhealthy *rpcpool.NoHealthyRPCError
-	if errors.As(err, &unhealthy) {
+	if unhealthy, ok := errors.AsType[*rpcpool.NoHealthyRPCError](err); ok {
 		for _, attempt := range unhealthy.Attempts {
 			fmt.Println(attempt.RPC, attempt.Verdict)
 		}
