@@ -204,6 +204,7 @@ func TestHooksTellACallInOrder(t *testing.T) {
 		pool, r := watched(t, w)
 		_, err := pool.Chain("1").Call(t.Context(), "eth_call")
 		require.NoError(t, err)
+		synctest.Wait() // for the report, which another goroutine sends
 		require.Equal(t, []string{
 			"start call eth_call",
 			"attempt 1 r1 p1 eth_call", "attempted 1 rpc_fail protocol", "rpc r1 cooled rpc_fail 1",
