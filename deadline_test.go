@@ -244,6 +244,7 @@ func TestWaitsComeOutOfTheDeadline(t *testing.T) {
 // each ends at its deadline at the latest, none fails while there is time, and no RPC that
 // answers is cooled.
 func TestImpatientCallers(t *testing.T) {
+	t.Parallel() // it takes a core for long
 	for _, mode := range []rpcpool.Mode{rpcpool.Sticky, rpcpool.RoundRobin, rpcpool.LeastOutstanding} {
 		t.Run(mode.String(), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {

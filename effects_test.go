@@ -26,6 +26,7 @@ import (
 // it fails with anything but an AmbiguousError. The same faults with the method not
 // declared show what the rule is worth.
 func TestNoSecondEffect(t *testing.T) {
+	t.Parallel() // it takes a core for long
 	const groups = 20
 	perGroup := 500
 	if underRace || testing.Short() {

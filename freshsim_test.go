@@ -23,6 +23,7 @@ import (
 // cooldown. The same reads without the policy show what it is worth. (Rules B2 to B7, D1,
 // D2; fewer reads under the race detector.)
 func TestTwelveDeceivers(t *testing.T) {
+	t.Parallel() // it takes a core for long
 	runs, reads := 20, 10_000
 	if underRace || testing.Short() {
 		runs, reads = 4, 1000

@@ -22,6 +22,7 @@ import (
 // no more time. A scenario is run alone by its seed:
 // -run 'TestCallsAgreeWithTheModel/^seed_17$'.
 func TestCallsAgreeWithTheModel(t *testing.T) {
+	t.Parallel() // it takes a core for long
 	const all, few = 500, 50
 	seeds := all
 	if testing.Short() || underRace {

@@ -65,6 +65,7 @@ func (n *network) isMined(raw string) bool {
 // say that the nonce is too low once it is mined: the hash is always the same, success is
 // said only of what was taken, and failure never of what was.
 func TestSendsTellTheTruth(t *testing.T) {
+	t.Parallel() // it takes a core for long
 	const groups = 10
 	sends := 200
 	if underRace || testing.Short() {

@@ -392,7 +392,7 @@ func TestFleetWithABrokenView(t *testing.T) {
 		},
 	} {
 		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
-			var log strings.Builder
+			var log lockedBuffer
 			w.List("1", w.Node("r1", rpcpooltest.Status(500).Times(50)), w.Node("r2"))
 			a := openBot(t, w, view, w.Proxy("a"), func(c *rpcpool.Config) {
 				c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))
@@ -424,7 +424,7 @@ func TestFleetWithABrokenView(t *testing.T) {
 // what comes too fast is dropped, oldest first, and counted.
 func TestFleetAfterAnOutage(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
-		var log strings.Builder
+		var log lockedBuffer
 		w.List("1", w.Node("r1", rpcpooltest.Status(500).Via("a")),
 			w.Node("r2", rpcpooltest.Error(-32601, "method not found").Via("a")), w.Node("r3"))
 		a, b, fleet := twoBots(t, w, func(c *rpcpool.Config) {

@@ -9,7 +9,7 @@ profile=coverage.out
 packages=$(go list . ./internal/... | paste -sd, -)
 
 # The line of each package names all those measured; it's cut before them.
-go test -timeout 5m -covermode=set -coverpkg="$packages" -coverprofile="$profile" . ./internal/... |
+go test -short -timeout 5m -covermode=set -coverpkg="$packages" -coverprofile="$profile" . ./internal/... |
 	sed 's/ of statements in .*//'
 
 functions=$(go tool cover -func="$profile")
