@@ -62,6 +62,7 @@ func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
 	}()
 	out = req.send(ctx, target{chain: k.key, endpoint: e, proxy: p})
 	v.took = time.Since(start)
+	k.arrived = k.arrived || req == k.req && out.before
 	if out.verdict != VerdictOK && out.verdict != VerdictCaller {
 		if req == k.req {
 			k.arrived = k.arrived || out.arrived && out.ranPerhaps(true)

@@ -84,6 +84,12 @@ func (b *batchRun) scout(g *batchGroup) []batchAnswer {
 // post sends a group as one JSON-RPC batch. refused tells that the RPC didn't take it
 // as one, whatever its words.
 func (b *batchRun) post(g *batchGroup) (answers []batchAnswer, refused bool) {
+	before := false
+	defer func() {
+		for i := range answers {
+			answers[i].out.before = before
+		}
+	}()
 	ctx, cancel := b.within(g.allotted)
 	defer cancel()
 	given, why := g.to.endpoint.conns.enter(ctx)
@@ -96,7 +102,9 @@ func (b *batchRun) post(g *batchGroup) (answers []batchAnswer, refused bool) {
 	}
 	body := g.body()
 	to := g.to
-	res, linkFailed := to.proxy.links.roundTrip(ctx, to.endpoint.post, body)
+	var res *http.Response
+	var linkFailed *linkError
+	res, before, linkFailed = to.proxy.links.roundTrip(ctx, to.endpoint.post, body)
 	if linkFailed != nil {
 		out := judgeLink(linkFailed, to.proxy.dial.AbsoluteForm())
 		out.detail = to.endpoint.secrets.Scrub(out.detail)

@@ -112,21 +112,24 @@ func (r *callRequest) sendNow(ctx context.Context, to target) outcome {
 // exchange sends the request and judges what comes of it. written tells whether the
 // request may have reached the RPC.
 func (r *callRequest) exchange(ctx context.Context, to target, trip roundTrip) (out outcome, written bool) {
-	res, linkFailed := trip(ctx, to.endpoint.post, r.body)
+	res, before, linkFailed := trip(ctx, to.endpoint.post, r.body)
 	if linkFailed != nil {
-		out := judgeLink(linkFailed, to.proxy.dial.AbsoluteForm())
-		out.detail = to.endpoint.secrets.Scrub(out.detail)
+		out = judgeLink(linkFailed, to.proxy.dial.AbsoluteForm())
+		out.detail, out.before = to.endpoint.secrets.Scrub(out.detail), before
 		return out, linkFailed.written
 	}
 	defer res.Body.Close()
 	if res.StatusCode >= 200 && res.StatusCode <= 299 {
-		return r.judgeAnswer(ctx, to, res), true
+		out = r.judgeAnswer(ctx, to, res)
+	} else {
+		out = r.judgeStatus(to, res)
 	}
-	return r.judgeStatus(to, res), true
+	out.before = before
+	return out, true
 }
 
 // roundTrip sends a request with a body through a proxy, see links.
-type roundTrip func(ctx context.Context, pattern *http.Request, body []byte) (*http.Response, *linkError)
+type roundTrip func(ctx context.Context, pattern *http.Request, body []byte) (res *http.Response, before bool, failed *linkError)
 
 // newPost makes the pattern of a JSON-RPC request: all but its body.
 func newPost(to *url.URL) *http.Request {

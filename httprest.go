@@ -167,7 +167,7 @@ func (r *restRequest) sendNow(ctx context.Context, to target) outcome {
 	if !r.repeatable {
 		trip = to.proxy.links.roundTripOnce
 	}
-	res, linkFailed := trip(ctx, req, r.body)
+	res, _, linkFailed := trip(ctx, req, r.body)
 	if linkFailed != nil {
 		out := judgeLink(linkFailed, to.proxy.dial.AbsoluteForm())
 		out.detail = to.endpoint.secrets.Scrub(out.detail)

@@ -347,22 +347,26 @@ func (emptyBody) Close() error             { return nil }
 
 // roundTrip sends a request through the proxy, with a body where one is given, and with
 // the request's own else; once more where rule A5.3 allows it. The request is only a
-// pattern, and isn't changed.
-func (l *links) roundTrip(ctx context.Context, pattern *http.Request, body []byte) (*http.Response, *linkError) {
-	res, failed := l.trip(ctx, pattern, body, false)
+// pattern, and isn't changed. before tells whether the RPC may have had it already when it
+// was sent once more: of a kept connection that turns out to be dead nobody knows.
+func (l *links) roundTrip(ctx context.Context, pattern *http.Request, body []byte) (res *http.Response, before bool, failed *linkError) {
+	res, failed = l.trip(ctx, pattern, body, false)
 	if failed == nil || !failed.diedIdle() || ctx.Err() != nil {
-		return res, failed
+		return res, false, failed
 	}
 	if failed.unaffordable = budgetOf(ctx).spend(); failed.unaffordable != nil {
-		return nil, failed
+		return nil, false, failed
 	}
-	return l.trip(ctx, pattern, body, true)
+	before = failed.written
+	res, failed = l.trip(ctx, pattern, body, true)
+	return res, before, failed
 }
 
 // roundTripOnce sends a request that must not be sent twice: on a fresh connection, for
 // of a kept one that turns out to be dead nobody knows whether the request arrived.
-func (l *links) roundTripOnce(ctx context.Context, pattern *http.Request, body []byte) (*http.Response, *linkError) {
-	return l.trip(ctx, pattern, body, true)
+func (l *links) roundTripOnce(ctx context.Context, pattern *http.Request, body []byte) (res *http.Response, before bool, failed *linkError) {
+	res, failed = l.trip(ctx, pattern, body, true)
+	return res, false, failed
 }
 
 // trip sends a request once.

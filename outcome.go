@@ -52,6 +52,10 @@ type outcome struct {
 	// repeated and is asked about later (rule C4).
 	arrived bool
 
+	// before says that the request may have arrived by a try that died with a kept
+	// connection, before the one that this is the outcome of.
+	before bool
+
 	// mayHaveRun says that the request may have had its effect and must not be
 	// repeated (rule C2).
 	mayHaveRun bool

@@ -157,7 +157,7 @@ func (c *proxyChecks) answers(ctx context.Context, p *proxy, target *url.URL, le
 	ctx, cancel := context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
 	defer cancel()
 	body := jsonrpc.AppendRequest(nil, c.pool.ids.Add(1), methodChainID, []byte(noParams))
-	res, failed := p.links.roundTrip(ctx, newPost(target), body)
+	res, _, failed := p.links.roundTrip(ctx, newPost(target), body)
 	if failed != nil {
 		return false
 	}

@@ -335,9 +335,10 @@ func (t *watchedTransport) send(ctx context.Context, req *http.Request) (*http.R
 	req = req.Clone(ctx)
 	switch {
 	case t.once:
-		return links.roundTripOnce(ctx, req, nil)
+		return links.trip(ctx, req, nil, true)
 	case hasNoBody(req) && (req.Method == "" || req.Method == http.MethodGet || req.Method == http.MethodHead):
-		return links.roundTrip(ctx, req, nil)
+		res, _, failed := links.roundTrip(ctx, req, nil)
+		return res, failed
 	}
 	return links.trip(ctx, req, nil, false)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -465,4 +466,47 @@ func TestConcurrentSends(t *testing.T) {
 			require.Equal(t, fmt.Sprintf("0x02%02x", i%5), taken[hash], "the hash that caller %d got", i)
 		}
 	})
+}
+
+// Rules A5.3, C4: a kept connection that dies with a transaction on it is nobody's failure, and
+// the transaction is sent once more; but it may have arrived, so "nonce too low" isn't
+// believed before it was looked for.
+func TestRefusalAfterADeadConnection(t *testing.T) {
+	for _, way := range []string{"send", "call", "batch"} {
+		t.Run(way, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				w.Proxy("p1")
+				evm := rpcpooltest.NewEVM(1, 1000)
+				var sends atomic.Int64
+				w.List("1", w.Node("r1", rpcpooltest.Handle(func(q rpcpooltest.Request) rpcpooltest.Reply {
+					if q.Method != "eth_sendRawTransaction" {
+						return evm.Answer(q)
+					}
+					if sends.Add(1) > 1 {
+						return rpcpooltest.Error(-32000, "nonce too low")
+					}
+					evm.Answer(q)
+					evm.Mine(1)
+					return rpcpooltest.Close()
+				})))
+				chain := open(t, w).Chain("1")
+				_, err := chain.Call(t.Context(), "eth_chainId")
+				require.NoError(t, err)
+				var hash string
+				switch way {
+				case "send":
+					hash, err = chain.SendRawTransaction(t.Context(), []byte{2, 7})
+				case "call":
+					hash, err = rpcpool.CallAs[string](t.Context(), chain, "eth_sendRawTransaction", "0x0207")
+				case "batch":
+					elems := []rpcpool.BatchElem{{Method: "eth_sendRawTransaction", Args: []any{"0x0207"}, Result: &hash}, {Method: "eth_chainId"}}
+					require.NoError(t, chain.BatchCallContext(t.Context(), elems))
+					err = elems[0].Error
+				}
+				require.NoError(t, err)
+				require.Equal(t, int64(2), sends.Load())
+				require.Contains(t, evm.Transactions(), hash)
+			})
+		})
+	}
 }
