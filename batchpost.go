@@ -1,6 +1,7 @@
 package rpcpool
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -33,6 +34,9 @@ func (b *batchRun) exchange(g *batchGroup) []batchAnswer {
 	answers, refused := b.post(g)
 	if refused {
 		answers = b.scout(g)
+		for i := range answers {
+			answers[i].out.before = true // whatever was said of the batch, it was there
+		}
 	}
 	for i := range answers {
 		answers[i].out.given = g.allotted
@@ -84,12 +88,6 @@ func (b *batchRun) scout(g *batchGroup) []batchAnswer {
 // post sends a group as one JSON-RPC batch. refused tells that the RPC didn't take it
 // as one, whatever its words.
 func (b *batchRun) post(g *batchGroup) (answers []batchAnswer, refused bool) {
-	before := false
-	defer func() {
-		for i := range answers {
-			answers[i].out.before = before
-		}
-	}()
 	ctx, cancel := b.within(g.allotted)
 	defer cancel()
 	given, why := g.to.endpoint.conns.enter(ctx)
@@ -100,11 +98,17 @@ func (b *batchRun) post(g *batchGroup) (answers []batchAnswer, refused bool) {
 	if given > 0 {
 		g.allotted = min(g.allotted, given)
 	}
-	body := g.body()
+	res, before, linkFailed := g.to.proxy.links.roundTrip(ctx, g.to.endpoint.post, g.body())
+	answers, refused = b.judgePost(ctx, g, res, linkFailed)
+	for i := range answers {
+		answers[i].out.before = answers[i].out.before || before
+	}
+	return answers, refused
+}
+
+// judgePost says what came of a group that was sent as a batch.
+func (b *batchRun) judgePost(ctx context.Context, g *batchGroup, res *http.Response, linkFailed *linkError) (answers []batchAnswer, refused bool) {
 	to := g.to
-	var res *http.Response
-	var linkFailed *linkError
-	res, before, linkFailed = to.proxy.links.roundTrip(ctx, to.endpoint.post, body)
 	if linkFailed != nil {
 		out := judgeLink(linkFailed, to.proxy.dial.AbsoluteForm())
 		out.detail = to.endpoint.secrets.Scrub(out.detail)
@@ -174,7 +178,7 @@ func (g *batchGroup) judge(parts jsonrpc.Answers) (answers []batchAnswer, refuse
 		case 1:
 			*out = r.judgeBody(g.to, http.StatusOK, own[0])
 			if out.verdict != VerdictOK && isAboutBatch(out.err) {
-				answers[i] = batchAnswer{alone: true}
+				answers[i] = batchAnswer{alone: true, out: outcome{before: true}}
 				continue
 			}
 			refused = false

@@ -226,7 +226,9 @@ func (r *batchedRequest) send(ctx context.Context, to target) outcome {
 	}
 	answer := r.run.join(r, to, allotted)
 	if answer.alone {
-		return r.alone(to, allotted)
+		out := r.alone(to, allotted)
+		out.before = out.before || answer.out.before
+		return out
 	}
 	r.ahead = answer.ahead
 	return answer.out

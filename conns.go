@@ -21,8 +21,9 @@ type connLine struct {
 func newConnLine(places int) *connLine { return &connLine{places: make(chan struct{}, places)} }
 
 // enter waits for a place, which must be left again. given is how much of ctx's time was
-// left then; 0 where there was nothing to wait for. Where there is no place before ctx ends,
-// or the RPC is left alone meanwhile, nothing may be sent, and why says it.
+// left then, where that was less than half: too little to blame the RPC for; else 0. Where
+// there is no place before ctx ends, or the RPC is left alone meanwhile, nothing may be sent,
+// and why says it.
 func (l *connLine) enter(ctx context.Context) (given time.Duration, why string) {
 	if l == nil {
 		return 0, ""
@@ -32,7 +33,7 @@ func (l *connLine) enter(ctx context.Context) (given time.Duration, why string) 
 		return 0, ""
 	default:
 	}
-	faults := l.faults.Load()
+	faults, began := l.faults.Load(), time.Now()
 	select {
 	case l.places <- struct{}{}:
 	case <-ctx.Done():
@@ -43,7 +44,10 @@ func (l *connLine) enter(ctx context.Context) (given time.Duration, why string) 
 		return 0, "the RPC failed others while the request stood in line for a connection"
 	}
 	end, _ := ctx.Deadline()
-	return max(time.Until(end), 1), ""
+	if given = time.Until(end); given >= end.Sub(began)/2 {
+		return 0, ""
+	}
+	return max(given, 1), ""
 }
 
 func (l *connLine) leave() {

@@ -257,3 +257,27 @@ func TestSentAwayIsNotTried(t *testing.T) {
 		require.Equal(t, 1, failed, "the one whose request failed")
 	})
 }
+
+// An RPC that hangs while there is always a line is blamed: whoever stood in it for a moment
+// only had nearly all of an attempt's time.
+func TestLineExcusesNoHungRPC(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		node := func(name string) *rpcpooltest.Node {
+			return w.Node(name, rpcpooltest.Result("0x1").Delay(time.Second).ToStep(0), rpcpooltest.Hang())
+		}
+		w.List("1", node("r1"), w.Node("r2", rpcpooltest.Result("0x1").Delay(time.Second)))
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxConns, cfg.Mode = 2, rpcpool.RoundRobin }).Chain("1")
+		time.AfterFunc(10500*time.Millisecond, func() { w.Network.SetStep(1) })
+		until := time.Now().Add(40 * time.Second)
+		queue(t, 16, func() error {
+			for time.Now().Before(until) {
+				if _, err := chain.Call(t.Context(), "eth_chainId"); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		require.Positive(t, chain.Stats()[0].Ejections)
+	})
+}

@@ -56,7 +56,8 @@ func (k *call) endedEarly(out *outcome, given, took time.Duration) bool {
 // hurryOn leaves an RPC, or a proxy, that a hurried attempt got no answer from: the
 // cursor goes on, so that the next call doesn't begin at it again, and nobody is blamed.
 func (k *call) hurryOn(v *visit, out outcome) step {
-	k.hurried = true
+	_, limited := k.ctx.Deadline()
+	k.hurried = k.hurried || limited
 	if out.verdict == VerdictProxyFail {
 		if other := k.otherProxy(v.proxy, v.triedOther); other != nil {
 			v.proxy, v.triedOther = other, true

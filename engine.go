@@ -393,7 +393,8 @@ func (k *call) follow(v *visit, req request, out outcome, deaths uint64) step {
 	e, p := v.e, v.proxy
 	switch {
 	case out.crowded:
-		k.hurried = true // nothing was sent: the round doesn't count
+		// Nothing was sent: the round doesn't count, unless the line took an attempt's time.
+		k.hurried = k.hurried || v.took < k.pool.timeout
 		k.moveOn(e)
 		return next
 	case out.early:

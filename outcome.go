@@ -52,8 +52,8 @@ type outcome struct {
 	// repeated and is asked about later (rule C4).
 	arrived bool
 
-	// before says that the request may have arrived by a try that died with a kept
-	// connection, before the one that this is the outcome of.
+	// before says that the request may have arrived by an earlier try than the one that this
+	// is the outcome of: on a kept connection that died, or in a batch that was refused.
 	before bool
 
 	// mayHaveRun says that the request may have had its effect and must not be

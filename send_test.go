@@ -510,3 +510,38 @@ func TestRefusalAfterADeadConnection(t *testing.T) {
 		})
 	}
 }
+
+// Rule C4: a batch that was refused may have been carried out all the same; "nonce too low"
+// to what travels alone after it isn't believed either.
+func TestRefusalAfterARefusedBatch(t *testing.T) {
+	for name, refusal := range map[string]rpcpooltest.Reply{
+		"as a whole": rpcpooltest.Status(500), "for want of room": rpcpooltest.Error(-32003, "response too large"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				w.Proxy("p1")
+				evm := rpcpooltest.NewEVM(1, 1000)
+				var sent atomic.Bool
+				w.List("1", w.Node("r1", rpcpooltest.Handle(func(q rpcpooltest.Request) rpcpooltest.Reply {
+					send := rpcpooltest.Request{Method: "eth_sendRawTransaction", Params: json.RawMessage(`["0x0207"]`)}
+					switch isSend := q.Method == send.Method; {
+					case !isSend && (!inBatch(q) || name != "as a whole"):
+						return evm.Answer(q)
+					case !inBatch(q):
+						return rpcpooltest.Error(-32000, "nonce too low")
+					}
+					if !sent.Swap(true) {
+						evm.Answer(send)
+						evm.Mine(1)
+					}
+					return refusal
+				})))
+				var hash string
+				elems := []rpcpool.BatchElem{{Method: "eth_chainId"}, {Method: "eth_sendRawTransaction", Args: []any{"0x0207"}, Result: &hash}}
+				require.NoError(t, open(t, w).Chain("1").BatchCallContext(t.Context(), elems))
+				require.NoError(t, elems[1].Error)
+				require.Contains(t, evm.Transactions(), hash)
+			})
+		})
+	}
+}
