@@ -25,10 +25,9 @@ func (k *call) answered(v *visit, req request, out outcome) step {
 // succeed hands the result out: the RPC and the proxy are as good as new, and
 // what this call had against the RPC is forgotten.
 func (k *call) succeed(e *endpoint, p *proxy, out outcome) step {
-	if k.chain.served(e, k.want.span) {
+	if k.chain.served(e, k.want.method, k.want.span) {
 		k.tellBack(e)
 	}
-	k.chain.heard(e, k.want.method)
 	k.pool.proxies.served(p)
 	for i := range k.failures {
 		if k.failures[i].endpoint.url == e.url {

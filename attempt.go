@@ -56,9 +56,6 @@ func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
 		}
 		e.meter.end(&out, v.took)
 		p.meter.end(&out, v.took)
-		if k.watch != nil {
-			k.watch.took = v.took
-		}
 	}()
 	out = req.send(ctx, target{chain: k.key, endpoint: e, proxy: p})
 	v.took = time.Since(start)

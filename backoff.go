@@ -66,7 +66,10 @@ func (k *call) restsInstead(out *outcome) bool {
 
 // rest leaves an RPC alone that wants to be asked less.
 func (k *call) rest(e *endpoint, out outcome) step {
-	return k.setAside(e, out, RPCRested, func(now time.Time) { e.backOff.limited(now, out.retryAfter) })
+	return k.setAside(e, out, RPCRested, func(now time.Time) {
+		e.backOff.limited(now, out.retryAfter)
+		k.chain.shareRest(e, now)
+	})
 }
 
 // expel leaves out an RPC that is on another chain, until the list changes (rule D1).
@@ -85,7 +88,6 @@ func (k *call) setAside(e *endpoint, out outcome, change CooldownChange, aside f
 	c := k.chain
 	c.mu.Lock()
 	aside(f.at)
-	c.shareRest(e, f.at)
 	c.markUnfit(e)
 	e.conns.turnAway()
 	c.stepOff(e)
@@ -94,8 +96,6 @@ func (k *call) setAside(e *endpoint, out outcome, change CooldownChange, aside f
 		event.Until, event.FailuresInRow = e.backOff.until, e.backOff.inRow
 	}
 	c.mu.Unlock()
-	if len(k.pool.hooks.cooldown) > 0 {
-		k.tellCooldown(e, event)
-	}
+	k.tellCooldown(e, event)
 	return next
 }

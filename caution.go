@@ -146,7 +146,7 @@ func (c *chainState) listed() []*endpoint {
 }
 
 func (c *chainState) sampleOne(e *endpoint) {
-	if c.isWarned(e) {
+	if c.passesOver(e) {
 		return
 	}
 	k, err := c.start(c.pool.asKind(c.pool.working, KindInternal), newEncodedRequest(c.pool, methodBlockNumber, []byte(noParams)))
@@ -156,5 +156,8 @@ func (c *chainState) sampleOne(e *endpoint) {
 	defer k.abandon()
 	defer k.settle()
 	_ = k.prepare(1)
-	_ = k.visit(&visit{e: e, onlyHead: true, always: true})
+	v := visit{e: e, onlyHead: true, always: true}
+	if _ = k.visit(&v); v.asked == 0 && k.err == nil {
+		k.err = k.exhausted()
+	}
 }

@@ -231,7 +231,7 @@ func (c *chainState) stepOff(e *endpoint) bool {
 
 // served notes that an RPC answered, and took a piece of so many blocks where the
 // request was one. It tells whether it is back, after failures or a rest.
-func (c *chainState) served(e *endpoint, span uint64) (back bool) {
+func (c *chainState) served(e *endpoint, method string, span uint64) (back bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !e.health.clean() {
@@ -250,6 +250,7 @@ func (c *chainState) served(e *endpoint, span uint64) (back bool) {
 	if c.pool.mode == RoundRobin && e.pos >= 0 {
 		c.cursor = (e.pos + 1) % len(c.ring.endpoints)
 	}
+	c.heard(e, method)
 	return back
 }
 

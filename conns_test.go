@@ -281,3 +281,26 @@ func TestLineExcusesNoHungRPC(t *testing.T) {
 		require.Positive(t, chain.Stats()[0].Ejections)
 	})
 }
+
+// What the line has left an attempt too little time for isn't tried over and over: without a
+// deadline of the caller's it is MaxRounds that counts.
+func TestLineGivesNoMoreRounds(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1", rpcpooltest.Result("0x1").Delay(10*time.Second).Method("eth_slow"), rpcpooltest.Hang()))
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxConns, cfg.MaxRounds = 1, 1 }).Chain("1")
+		var slow sync.WaitGroup
+		slow.Go(func() {
+			_, err := chain.Call(t.Context(), "eth_slow")
+			assert.NoError(t, err)
+		})
+		time.Sleep(time.Millisecond)
+		began := time.Now()
+		_, err := chain.Call(t.Context(), "eth_chainId")
+		var nobody *rpcpool.NoHealthyRPCError
+		require.ErrorAs(t, err, &nobody)
+		require.Equal(t, 15*time.Second, time.Since(began))
+		require.False(t, chain.Stats()[0].Cooling)
+		slow.Wait()
+	})
+}

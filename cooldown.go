@@ -114,10 +114,10 @@ func (l *ledger) settle(f *failure) {
 	}
 }
 
-// undo takes a failure back.
-func (l *ledger) undo(f *failure) {
+// undo takes a failure back; false where it didn't count.
+func (l *ledger) undo(f *failure) bool {
 	f.undone = true
-	l.remove(f)
+	return l.remove(f)
 }
 
 // remove takes an open failure out; false where it isn't there.

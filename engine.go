@@ -169,9 +169,6 @@ func (k *call) finish() (result json.RawMessage, err error) {
 // abandon ends a call that was started and isn't carried out.
 func (k *call) abandon() {
 	if k.watch != nil && k.leg == nil {
-		if k.err == nil && len(k.attempts) > 0 {
-			k.err = k.exhausted()
-		}
 		k.tellEnd(k.err)
 	}
 	if k.cancel != nil {
@@ -356,7 +353,7 @@ func (k *call) visit(v *visit) step {
 		}
 		out, deaths := k.attempt(v, req)
 		if k.watch != nil {
-			k.tellAttempt(&out)
+			k.tellAttempt(&out, v.took)
 		}
 		if k.err != nil {
 			return finished

@@ -20,8 +20,9 @@ import (
 // quick: a call waits for them. No lock of the library is held meanwhile: a hook may call
 // [Chain.Stats], [Pool.ProxyStats] and their like, and even make calls on another chain,
 // with a context of its own (not from AttemptStarted, when the request has its place among
-// [Config.MaxRequests] already). A hook that panics harms nobody: the panic is recovered,
-// the first one of each hook is logged at error level, and the call goes on.
+// [Config.MaxRequests] already); but not [Pool.Close], which waits for the hook. A hook that
+// panics harms nobody: the panic is recovered, the first one of each hook is logged at error
+// level, and the call goes on.
 //
 // The events of one call come in order, each method of all hooks in the order of
 // Config.Hooks. Those of different calls, and those of the pool's own goroutines (lists,

@@ -1075,3 +1075,49 @@ func TestPoolListsItsChains(t *testing.T) {
 		require.Equal(t, "fresh#2", pool.Chain("1", rpcpool.WithFreshness(rpcpool.Freshness{MaxLag: 1})).Policy())
 	})
 }
+
+// The background sampler begins no call for an RPC that it passes over, and what it asks in
+// vain doesn't end well.
+func TestHooksTellOfSamples(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		evm := rpcpooltest.NewEVM(1, 1000)
+		w.List("1", w.Node("r1", rpcpooltest.Status(500)), w.Node("r2", evm.Serve()))
+		pool, r := watched(t, w)
+		chain := pool.Chain("1", rpcpool.WithFreshness(rpcpool.Freshness{SampleEvery: time.Second, BlockTime: time.Hour}))
+		_, err := chain.Call(t.Context(), "eth_getBalance", someAccount, "latest")
+		require.NoError(t, err)
+		time.Sleep(70500 * time.Millisecond)
+		samples := map[rpcpool.CallResult]int{}
+		for _, end := range of[rpcpool.CallEnd](r) {
+			if end.Kind == rpcpool.KindInternal {
+				require.NotZero(t, end.Attempts, "%+v", end)
+				samples[end.Result]++
+			}
+		}
+		require.Equal(t, map[rpcpool.CallResult]int{rpcpool.ResultOK: 70, rpcpool.ResultNoHealthy: 1}, samples, "r1 is asked once more after its cooldown")
+		r.agrees(t, w)
+	})
+}
+
+// A proxy's refusal is told as undone once, however many rounds its call makes.
+func TestHooksTellOfAnUndoneRefusalOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1", rpcpooltest.ProxyCode(2).Times(2))
+		w.Proxy("p2", rpcpooltest.ProxyCode(2).Times(2))
+		w.List("1", w.Node("r1"))
+		pool, r := watched(t, w, func(cfg *rpcpool.Config) {
+			cfg.MaxRounds, cfg.MaxWait, cfg.ProxyCheckURL = 1, 5*time.Minute, w.Node("c1").URL()
+		})
+		_, err := pool.Chain("1").Call(t.Context(), "eth_call")
+		require.NoError(t, err)
+		told := map[string]int{}
+		for _, event := range of[rpcpool.ProxyEvent](r) {
+			told[host(event.Proxy)+" "+string(event.Change)]++
+		}
+		for _, proxy := range []string{"p1", "p2"} {
+			require.Positive(t, told[proxy+" undone"])
+			require.LessOrEqual(t, told[proxy+" undone"], told[proxy+" cooled"], "%v", told)
+		}
+	})
+}

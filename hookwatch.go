@@ -23,7 +23,6 @@ type callWatch struct {
 	own    watchCounts
 
 	seen *attemptWatch // the attempt whose end hooks haven't seen; nil if none
-	took time.Duration // of the last attempt
 }
 
 type watchCounts struct {
@@ -86,7 +85,7 @@ func (w *callWatch) end(result CallResult) {
 
 // tellEnd tells hooks that the call ends with an error, or nil.
 func (k *call) tellEnd(err error) {
-	k.tellAttempt(&outcome{}) // where a panic came between
+	k.tellAttempt(&outcome{}, k.here.took) // where a panic came between
 	req := k.req
 	if ballot, ok := req.(*vote); ok {
 		req = ballot.request
@@ -95,7 +94,7 @@ func (k *call) tellEnd(err error) {
 		err = pinned.explain(err)
 	}
 	result := resultOf(err)
-	if _, sends := req.(*sentTransaction); sends && err != nil && k.arrived {
+	if _, sends := req.(*sentTransaction); sends && k.leavesOpen(err) {
 		result = ResultUnknown
 	}
 	k.watch.end(result)
@@ -238,7 +237,7 @@ func (k *call) watchAttempt(v *visit, req request) context.Context {
 
 // tellAttempt tells hooks that the attempt has ended that they have seen begin, if there is
 // one. An outcome without a verdict is nobody's.
-func (k *call) tellAttempt(out *outcome) {
+func (k *call) tellAttempt(out *outcome, took time.Duration) {
 	seen := k.watch.seen
 	if seen == nil {
 		return
@@ -246,7 +245,7 @@ func (k *call) tellAttempt(out *outcome) {
 	k.watch.seen = nil
 	end := AttemptEnd{
 		AttemptStart: seen.start, Verdict: out.verdict, Class: classOf(out),
-		Detail: out.detail, Bytes: len(out.result), Duration: k.watch.took,
+		Detail: out.detail, Bytes: len(out.result), Duration: took,
 	}
 	if out.verdict == "" {
 		end.Detail = "the call ended"
@@ -264,6 +263,9 @@ func classOf(out *outcome) FailureClass {
 func (k *call) tellCooldown(e *endpoint, event CooldownEvent) { k.chain.tellCooldown(k.ctx, e, event) }
 
 func (c *chainState) tellCooldown(ctx context.Context, e *endpoint, event CooldownEvent) {
+	if len(c.pool.hooks.cooldown) == 0 {
+		return
+	}
 	event.ChainLabels, event.RPC = c.labels(), e.label
 	tell(c.pool.hooks.cooldown, func(h CooldownHook) { h.CooldownChanged(ctx, event) })
 }
@@ -271,9 +273,7 @@ func (c *chainState) tellCooldown(ctx context.Context, e *endpoint, event Cooldo
 // tellFailure tells hooks that a failure is held against an RPC.
 func (k *call) tellFailure(f *callFailure, n int, until time.Time) {
 	f.told = true
-	if len(k.pool.hooks.cooldown) > 0 {
-		k.tellCooldown(f.endpoint, CooldownEvent{Change: RPCCooled, Verdict: f.verdict, Class: f.class, Until: until, FailuresInRow: n})
-	}
+	k.tellCooldown(f.endpoint, CooldownEvent{Change: RPCCooled, Verdict: f.verdict, Class: f.class, Until: until, FailuresInRow: n})
 }
 
 // tellUndone tells hooks that a failure doesn't count any more.
@@ -290,10 +290,8 @@ func (k *call) tellUndone(f *callFailure) {
 
 // tellBack tells hooks that RPCs are as good as new.
 func (k *call) tellBack(back ...*endpoint) {
-	if len(k.pool.hooks.cooldown) > 0 {
-		for _, e := range back {
-			k.tellCooldown(e, CooldownEvent{Change: RPCBack})
-		}
+	for _, e := range back {
+		k.tellCooldown(e, CooldownEvent{Change: RPCBack})
 	}
 }
 
@@ -373,7 +371,7 @@ func (p *poolState) directorySource() ListSource {
 
 // tellReports tells hooks what became of reports.
 func (r *reporter) tellReports(change ReportChange, why string, reports ...Report) {
-	if r.hooks == nil || len(r.hooks.report) == 0 {
+	if len(r.hooks.report) == 0 {
 		return
 	}
 	for _, report := range reports {
@@ -386,9 +384,7 @@ func (r *reporter) tellReports(change ReportChange, why string, reports ...Repor
 
 // tellProxy tells hooks of a change of a proxy.
 func (r *proxyRing) tellProxy(event ProxyEvent) {
-	if r.hooks != nil {
-		tell(r.hooks.proxy, func(h ProxyHook) { h.ProxyChanged(context.Background(), event) })
-	}
+	tell(r.hooks.proxy, func(h ProxyHook) { h.ProxyChanged(context.Background(), event) })
 }
 
 // event says what is known of a proxy. The caller holds the ring's lock.
@@ -399,7 +395,7 @@ func (p *proxy) event(change ProxyChange) ProxyEvent {
 
 // tellSwitch tells hooks that another proxy is in use, if it is: by their places.
 func (r *proxyRing) tellSwitch(from, to int) {
-	if from == to || r.hooks == nil || len(r.hooks.proxy) == 0 {
+	if from == to || len(r.hooks.proxy) == 0 {
 		return
 	}
 	r.mu.Lock()

@@ -122,7 +122,7 @@ func happen(k *call, random *rand.Rand) {
 		_ = k.passOver(e, k.req, outcome{judgement: judgement{verdict: VerdictNoState, pruned: true}})
 		k.want.exclude[e.url] = out // which only the RPC that was asked is
 	case 6:
-		c.served(e, 0)
+		c.served(e, "debug_y", 0)
 	case 7, 8:
 		kind := []FactKind{FactCooldown, FactRest, FactUnsupported}[random.IntN(3)]
 		fact := Fact{Kind: kind, Chain: c.ring.key, ID: e.peers.id, For: time.Duration(1+random.IntN(900)) * time.Second}
@@ -131,7 +131,7 @@ func happen(k *call, random *rand.Rand) {
 		}
 		c.pool.sharing.take([]Fact{fact})
 	case 9:
-		c.heard(e, "debug_x")
+		c.served(e, "debug_x", 0)
 	}
 }
 

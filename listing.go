@@ -265,15 +265,7 @@ func (p *poolState) callDirectory(ctx context.Context, call func(ctx context.Con
 	if p.api != nil {
 		return call(ctx)
 	}
-	done := make(chan error, 1)
-	go func() {
-		defer func() {
-			if fault := recover(); fault != nil {
-				done <- fmt.Errorf("the directory panicked: %v", fault)
-			}
-		}()
-		done <- call(ctx)
-	}()
+	done := guarded("the directory", func() error { return call(ctx) })
 	select {
 	case err := <-done:
 		return err
@@ -285,6 +277,21 @@ func (p *poolState) callDirectory(ctx context.Context, call func(ctx context.Con
 			return ctx.Err()
 		}
 	}
+}
+
+// guarded runs a function of the user's in a goroutine of its own, which ends when the
+// function returns: one that hangs or panics holds up nothing.
+func guarded(whose string, run func() error) <-chan error {
+	ended := make(chan error, 1)
+	go func() {
+		defer func() {
+			if fault := recover(); fault != nil {
+				ended <- fmt.Errorf("%s panicked: %v", whose, fault)
+			}
+		}()
+		ended <- run()
+	}()
+	return ended
 }
 
 // askDirectory asks for a list.

@@ -22,6 +22,7 @@ const (
 type peerMarks struct {
 	id         string
 	until      time.Time            // the end of the warning; zero: there is none
+	warnedAt   time.Time            // when what it is about was found out
 	methods    map[string]time.Time // that it doesn't serve, until when
 	lastUntil  time.Time            // when the last of all that ends
 	answeredAt time.Time            // the last answer, as far as this process knows
@@ -47,19 +48,21 @@ func (m *peerMarks) mark(at, until, now time.Time) (began bool) {
 		return false
 	}
 	began = !now.Before(m.until)
-	m.until = later(m.until, until)
+	m.until, m.warnedAt = later(m.until, until), later(m.warnedAt, at)
 	m.lastUntil = later(m.lastUntil, until)
 	return began
 }
 
-func (m *peerMarks) markMethod(method string, until time.Time) {
-	if m.methods == nil {
-		m.methods = map[string]time.Time{}
+// clear takes over that another had an answer at a moment: a warning from since then stands.
+func (m *peerMarks) clear(at time.Time) {
+	m.answeredAt = later(m.answeredAt, at)
+	if !at.Before(m.warnedAt) {
+		m.until = time.Time{}
 	}
-	if len(m.methods) >= maxMarks {
-		clear(m.methods)
-	}
-	m.methods[method] = until
+}
+
+func (m *peerMarks) markMethod(method string, until, now time.Time) {
+	m.methods = keepMark(m.methods, method, until, now)
 	m.lastUntil = later(m.lastUntil, until)
 }
 
@@ -98,14 +101,12 @@ func (c *chainState) unwarnedFirst(list []*endpoint, from int, method string) (t
 	return turned, 0
 }
 
-// isWarned tells whether others warn of an RPC.
-func (c *chainState) isWarned(e *endpoint) bool {
-	if c.pool.sharing == nil {
-		return false
-	}
+// passesOver tells whether the sampler leaves an RPC out for now.
+func (c *chainState) passesOver(e *endpoint) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return e.peers.warn("", time.Now())
+	now := time.Now()
+	return e.away(now) || e.peers.warn("", now)
 }
 
 // What is told. In all of these the caller holds c.mu, unless they say otherwise.
@@ -167,15 +168,12 @@ func (c *chainState) shareUnsupported(e *endpoint, method string) {
 	}
 }
 
-// heard ends what others say of an RPC that has answered this process, and tells them so. It
-// takes c.mu.
+// heard ends what others say of an RPC that has answered this process, and tells them so.
 func (c *chainState) heard(e *endpoint, method string) {
 	if c.pool.sharing == nil {
 		return
 	}
 	now := time.Now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if e.peers == nil || e.away(now) {
 		return
 	}
@@ -249,7 +247,9 @@ func (s *sharing) keep(h *heldFact, now time.Time) {
 	}
 	key := h.key()
 	if h.Kind == FactClear {
-		delete(s.known, key)
+		if !h.at.Before(s.known[key].at) {
+			delete(s.known, key)
+		}
 		return
 	}
 	if _, there := s.known[key]; !there && len(s.known) >= maxKnownFacts {
@@ -275,16 +275,6 @@ func (s *sharing) about(chain string, now time.Time) map[string][]heldFact {
 		}
 	}
 	return known
-}
-
-// handles gives the pool's handles.
-func (p *poolState) handles() (all []*chainState) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range p.chains {
-		all = append(all, c)
-	}
-	return all
 }
 
 // meetPeers has the RPCs of a new list known by their ids, and takes over what others said of
@@ -331,9 +321,9 @@ func (c *chainState) takeOne(e *endpoint, h *heldFact, now time.Time) {
 			c.stepOff(e) // as after a failure: it would come back each time a warning ends
 		}
 	case FactUnsupported:
-		m.markMethod(h.Method, h.until)
+		m.markMethod(h.Method, h.until, now)
 	case FactClear:
-		m.answeredAt, m.until = later(m.answeredAt, h.at), time.Time{}
+		m.clear(h.at)
 	case FactHead:
 		if c.policy != nil {
 			c.heads.outdate(&e.heads, h.Head, now)
@@ -377,7 +367,7 @@ func (r *proxyRing) take(held []heldFact, now time.Time) {
 			case FactProxyDead:
 				_ = p.peers.mark(h.at, now.Add(min(h.until.Sub(now), maxProxyWarning)), now)
 			case FactClear:
-				p.peers.answeredAt, p.peers.until = later(p.peers.answeredAt, h.at), time.Time{}
+				p.peers.clear(h.at)
 			}
 		}
 	}

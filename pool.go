@@ -164,15 +164,24 @@ func (p *poolState) chain(key chainKey) *chainState {
 // Chains gives the handles that the program has asked for so far, in the order of their
 // references and policies: what an exporter of statistics goes through.
 func (p *Pool) Chains() []*Chain {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	all := make([]*Chain, 0, len(p.s.chains))
-	for _, c := range p.s.chains {
-		all = append(all, &Chain{c})
+	handles := p.s.handles()
+	all := make([]*Chain, len(handles))
+	for i, c := range handles {
+		all[i] = &Chain{c}
 	}
 	slices.SortFunc(all, func(a, b *Chain) int {
 		return cmp.Or(strings.Compare(a.Ref(), b.Ref()), strings.Compare(a.Policy(), b.Policy()))
 	})
+	return all
+}
+
+// handles gives the pool's handles.
+func (p *poolState) handles() (all []*chainState) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.chains {
+		all = append(all, c)
+	}
 	return all
 }
 
@@ -210,7 +219,8 @@ func (key *chainKey) policyWords() string {
 // Close ends the pool: calls that are running are interrupted with [ErrClosed],
 // as are those made later; reports that are queued get up to 2 s; connections are
 // closed. It returns when every goroutine of the pool has ended, and always nil. A
-// function given to [Chain.Run] isn't waited for longer than those 2 s.
+// function given to [Chain.Run] isn't waited for longer than those 2 s, and a method of a
+// Directory or SharedView of the user's that still runs isn't waited for.
 func (p *Pool) Close() error {
 	if p.s.shut.CompareAndSwap(false, true) {
 		p.s.close()

@@ -170,8 +170,7 @@ func (r *proxyRing) refuse(p *proxy, now time.Time, batch *batchBlame, earlier [
 		}
 	}
 	for _, refusal := range append(earlier, proxyFailure{proxy: p, failure: f}) {
-		refusal.proxy.health.undo(refusal.failure)
-		if !refusal.failure.echo {
+		if refusal.proxy.health.undo(refusal.failure) {
 			events = append(events, refusal.proxy.event(ProxyUndone))
 		}
 	}

@@ -75,11 +75,11 @@ func (r *reporter) send() {
 		err := r.deliver(report)
 		if err == nil {
 			r.tellReports(ReportSent, "", report)
-		} else {
-			r.tellReports(ReportFailed, r.shown(err, report), report)
-			r.log.Debug("rpcpool: a report wasn't delivered", keyChain, report.Chain,
-				keyRPC, redact.URL(report.URL), keyError, r.shown(err, report))
+			continue
 		}
+		why := r.shown(err, report)
+		r.tellReports(ReportFailed, why, report)
+		r.log.Debug("rpcpool: a report wasn't delivered", keyChain, report.Chain, keyRPC, redact.URL(report.URL), keyError, why)
 	}
 }
 

@@ -192,17 +192,24 @@ func (e *endpoint) serves(method string, now time.Time) bool {
 }
 
 func (e *endpoint) markUnsupported(method string, now time.Time) {
-	if e.unsupported == nil || len(e.unsupported) >= maxMarks {
+	e.markedUntil = now.Add(unsupportedFor)
+	e.unsupported = keepMark(e.unsupported, method, e.markedUntil, now)
+}
+
+// keepMark keeps until when an RPC is passed over for a method. Where there are too many
+// marks, those go that are over, and others.
+func keepMark(marks map[string]time.Time, method string, until, now time.Time) map[string]time.Time {
+	if marks == nil || len(marks) >= maxMarks {
 		kept := map[string]time.Time{}
-		for known, until := range e.unsupported {
-			if now.Before(until) && len(kept) < maxMarks/2 {
-				kept[known] = until
+		for known, end := range marks {
+			if now.Before(end) && len(kept) < maxMarks/2 {
+				kept[known] = end
 			}
 		}
-		e.unsupported = kept
+		marks = kept
 	}
-	e.unsupported[method] = now.Add(unsupportedFor)
-	e.markedUntil = now.Add(unsupportedFor)
+	marks[method] = until
+	return marks
 }
 
 // slowFor is how long an RPC that a hurried attempt got no answer from comes after others

@@ -77,11 +77,14 @@ func (c *chainState) sendOnce(ctx context.Context, hash string, req request) (st
 	switch {
 	case err == nil:
 		return resultHash(result, hash), nil
-	case !k.arrived:
+	case !k.leavesOpen(err):
 		return "", err
 	}
 	return "", &TxOutcomeUnknownError{Hash: hash, Err: err, Attempts: k.attempts}
 }
+
+// leavesOpen tells whether a raw transaction that ended with an error may have been taken.
+func (k *call) leavesOpen(err error) bool { return err != nil && k.arrived }
 
 // resultHash is the hash that a node gave, where it is one: chains with transactions of
 // their own hash them differently. A node that says another hash for what is hashed here

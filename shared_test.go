@@ -612,3 +612,95 @@ func TestFleetPublishesAgain(t *testing.T) {
 		require.Equal(t, []int{0}, warnedOf(b))
 	})
 }
+
+// Close in the middle of a Publish is no outage: neither the log nor the statistics have one.
+func TestFleetCloseIsNoOutage(t *testing.T) {
+	for name, heeds := range map[string]bool{"a view that heeds its context": true, "one that doesn't": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				var log lockedBuffer
+				view := &brokenView{
+					publish: func(ctx context.Context) error {
+						if !heeds {
+							hang()
+						}
+						<-ctx.Done()
+						return ctx.Err()
+					},
+					follow: func(ctx context.Context, take func([]rpcpool.Fact)) error {
+						take(nil)
+						<-ctx.Done()
+						return ctx.Err()
+					},
+				}
+				w.List("1", w.Node("r1", rpcpooltest.Status(500)), w.Node("r2"))
+				a := openBot(t, w, view, w.Proxy("a"), func(c *rpcpool.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+				call(t, a, "eth_x")
+				time.Sleep(2 * learned)
+				require.Equal(t, int64(1), view.tries.Load())
+				require.NoError(t, a.Close())
+				synctest.Wait()
+				require.Zero(t, a.SharedStats().Outages)
+				require.NotContains(t, log.String(), "is lost")
+				time.Sleep(2 * time.Hour) // what hangs ends with the bubble
+			})
+		})
+	}
+}
+
+// An outage lasts until something was published, also where the facts that waited have come
+// to their end meanwhile.
+func TestFleetOutageOutlastsItsFacts(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		var log lockedBuffer
+		view := &brokenView{
+			publish: func(context.Context) error { return errors.New("refused") },
+			follow: func(ctx context.Context, take func([]rpcpool.Fact)) error {
+				take(nil)
+				<-ctx.Done()
+				return ctx.Err()
+			},
+		}
+		w.List("1", w.Node("r1", rpcpooltest.RateLimited(2*time.Second)), w.Node("r2"))
+		a := openBot(t, w, view, w.Proxy("a"), func(c *rpcpool.Config) {
+			c.Mode, c.MaxWait = rpcpool.RoundRobin, time.Second
+			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		for range 6 {
+			call(t, a, "eth_x")
+			time.Sleep(30 * time.Second)
+		}
+		require.Equal(t, uint64(1), a.SharedStats().Outages)
+		require.False(t, a.SharedStats().Connected)
+		require.Equal(t, 1, strings.Count(log.String(), "is lost"))
+		require.NotContains(t, log.String(), "is back")
+	})
+}
+
+// An answer from before a failure was found out is old news: it ends no warning.
+func TestFleetOldAnswersEndNoWarning(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.List("1", w.Node("r1", rpcpooltest.Status(500)), w.Node("r2"))
+		w.List("2", w.Node("elsewhere"))
+		a, b, fleet := twoBots(t, w)
+		call(t, b, "eth_x")
+		later := openBot(t, w, fleet, w.Proxy("c")) // which has another chain's list until now
+		_, err := later.Chain("2").Call(t.Context(), "eth_x")
+		require.NoError(t, err)
+		call(t, a, "eth_x")
+		time.Sleep(learned)
+		require.Equal(t, []int{0}, warnedOf(b))
+		fact := fleet.Facts()[0]
+		old := rpcpool.Fact{Kind: rpcpool.FactClear, From: "another", Chain: fact.Chain, ID: fact.ID, Age: 10 * time.Minute}
+		require.NoError(t, fleet.Publish(t.Context(), []rpcpool.Fact{old}))
+		time.Sleep(learned)
+		require.Equal(t, []int{0}, warnedOf(b))
+
+		call(t, later, "eth_x")
+		require.Equal(t, []int{0}, warnedOf(later))
+		old.Age = 0
+		require.NoError(t, fleet.Publish(t.Context(), []rpcpool.Fact{old}))
+		time.Sleep(learned)
+		require.Empty(t, warnedOf(b), "a new one does")
+	})
+}

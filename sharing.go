@@ -130,7 +130,6 @@ func (s *sharing) publish() {
 	for s.sleep(wait) {
 		batch := s.nextBatch()
 		if len(batch) == 0 {
-			s.note(&s.reachable, true, nil) // as far as anybody knows
 			return
 		}
 		if err := s.handOver(batch); err != nil {
@@ -168,10 +167,15 @@ func (s *sharing) nextBatch() (batch []heldFact) {
 func (s *sharing) putBack(batch []heldFact) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	since := s.queue
-	s.queue = nil
-	for _, h := range append(batch, since...) {
-		s.enqueue(h)
+	newer := make(map[factKey]bool, len(s.queue))
+	for i := range s.queue {
+		newer[s.queue[i].key()] = true
+	}
+	batch = slices.DeleteFunc(batch, func(h heldFact) bool { return newer[h.key()] })
+	s.queue = append(batch, s.queue...)
+	if over := len(s.queue) - maxQueuedFacts; over > 0 {
+		s.counts.Dropped += uint64(over)
+		s.queue = s.queue[over:]
 	}
 }
 
@@ -187,19 +191,25 @@ func (s *sharing) handOver(batch []heldFact) error {
 	}
 	ctx, cancel := context.WithTimeout(s.pool.working, publishTimeout)
 	defer cancel()
-	ended := s.guarded(func() error { return s.view.Publish(ctx, facts) })
+	ended := guarded("the view", func() error { return s.view.Publish(ctx, facts) })
 	var err error
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		s.note(&s.reachable, false, errHangs)
+		err = errHangs
+	}
+	if err != nil && s.pool.working.Err() != nil {
+		return err // that is Close, and no outage
+	}
+	s.note(&s.reachable, err == nil, err)
+	if errors.Is(err, errHangs) {
 		select {
 		case err = <-ended:
 		case <-s.pool.working.Done():
-			return ctx.Err()
+			return err
 		}
+		s.note(&s.reachable, err == nil, err)
 	}
-	s.note(&s.reachable, err == nil, err)
 	if err == nil {
 		s.mu.Lock()
 		s.counts.Published += uint64(len(facts))
@@ -209,21 +219,6 @@ func (s *sharing) handOver(batch []heldFact) error {
 }
 
 var errHangs = errors.New("it doesn't take facts in time")
-
-// guarded runs a function of the view's in a goroutine of its own, which ends when the view
-// returns: one that hangs or panics holds up nothing.
-func (s *sharing) guarded(run func() error) <-chan error {
-	ended := make(chan error, 1)
-	go func() {
-		defer func() {
-			if fault := recover(); fault != nil {
-				ended <- fmt.Errorf("the view panicked: %v", fault)
-			}
-		}()
-		ended <- run()
-	}()
-	return ended
-}
 
 // sleep waits; false once the pool closes.
 func (s *sharing) sleep(d time.Duration) bool {
@@ -255,7 +250,7 @@ func (s *sharing) follow() {
 	for {
 		var over atomic.Bool // a take that comes later is nobody's
 		began := time.Now()
-		ended := s.guarded(func() error {
+		ended := guarded("the view", func() error {
 			return s.view.Follow(s.pool.working, func(facts []Fact) {
 				if !over.Load() {
 					s.note(&s.following, true, nil)
