@@ -17,10 +17,10 @@ type SharedView interface {
 	// most, one call at a time, gives it 5 s, and tries again what gave an error.
 	Publish(ctx context.Context, facts []Fact) error
 	// Follow gives take what others publish, in order, until ctx ends or the view is lost,
-	// for which it gives an error; the pool calls it again after a while. It calls take
-	// once as soon as it is connected, with what was published before and still holds, or
-	// with nothing. Facts of the pool's own may be among them. take is quick, keeps nothing
-	// of the slice and may be called from any goroutine.
+	// for which it gives an error; the pool calls it again after a while. It calls take as
+	// soon as it is connected, with what was published before and still holds, at once or in
+	// parts, or with nothing. Facts of the pool's own may be among them. take is quick, keeps
+	// nothing of the slice and may be called from any goroutine.
 	//
 	// A fact that was kept for a while has that time taken off For and added to Age.
 	Follow(ctx context.Context, take func(facts []Fact)) error

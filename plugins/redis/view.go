@@ -18,7 +18,7 @@ const (
 	streamTTL     = time.Hour
 	factEntries   = 10_000
 	headEntries   = 200
-	page          = 500 // entries in one answer
+	page          = 64 // entries of each stream in one answer
 	field         = "facts"
 )
 
@@ -87,12 +87,12 @@ func add(ctx context.Context, p goredis.Pipeliner, stream string, entries int64,
 	if len(facts) == 0 {
 		return
 	}
-	p.XAdd(ctx, &goredis.XAddArgs{Stream: stream, MaxLen: entries, Approx: true, Values: []string{field, string(encode(facts))}})
+	p.XAdd(ctx, &goredis.XAddArgs{Stream: stream, MaxLen: entries, Approx: true, Values: []string{field, encode(facts)}})
 	p.Expire(ctx, stream, streamTTL)
 }
 
-// Follow hands over the facts of the last 900 s, and then what comes, until ctx ends or the
-// server is lost. Entries that can't be read are passed over.
+// Follow hands over the facts of the last 900 s, and then what comes, an entry at a time,
+// until ctx ends or the server is lost. Entries that can't be read are passed over.
 func (v *View) Follow(ctx context.Context, take func([]rpcpool.Fact)) error {
 	now, err := v.client.Time(ctx).Result()
 	if err != nil {
@@ -101,11 +101,8 @@ func (v *View) Follow(ctx context.Context, take func([]rpcpool.Fact)) error {
 	// Of heads only those to come are of use.
 	at := strconv.FormatInt(now.Add(-longest).UnixMilli(), 10) + "-0"
 	heads := strconv.FormatInt(now.UnixMilli(), 10) + "-0"
-	for first := true; ; first = false {
-		wait := patience
-		if first {
-			wait = -1 // not at all
-		}
+	wait := time.Duration(-1) // the first read doesn't
+	for connected := false; ; wait = patience {
 		streams, err := v.client.XRead(ctx, &goredis.XReadArgs{
 			Streams: []string{v.facts, v.heads, at, heads}, Count: page, Block: wait,
 		}).Result()
@@ -116,15 +113,18 @@ func (v *View) Follow(ctx context.Context, take func([]rpcpool.Fact)) error {
 		case err != nil:
 			return err
 		}
-		var facts []rpcpool.Fact
 		if len(streams) > 0 {
 			if now, err = v.client.Time(ctx).Result(); err != nil {
 				return err
 			}
 		}
 		for _, stream := range streams {
-			for _, entry := range stream.Messages {
-				facts = append(facts, read(&entry, now)...)
+			for i := range stream.Messages {
+				entry := &stream.Messages[i]
+				if facts := read(entry, now); len(facts) > 0 {
+					take(facts)
+					connected = true
+				}
 				if stream.Stream == v.facts {
 					at = entry.ID
 				} else {
@@ -132,8 +132,9 @@ func (v *View) Follow(ctx context.Context, take func([]rpcpool.Fact)) error {
 				}
 			}
 		}
-		if first || len(facts) > 0 {
-			take(facts)
+		if !connected {
+			take(nil)
+			connected = true
 		}
 	}
 }
@@ -150,5 +151,5 @@ func read(entry *goredis.XMessage, now time.Time) []rpcpool.Fact {
 	if err != nil {
 		return nil
 	}
-	return decode([]byte(text), now.Sub(time.UnixMilli(added)))
+	return decode(text, now.Sub(time.UnixMilli(added)))
 }

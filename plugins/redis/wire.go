@@ -11,7 +11,7 @@ import (
 // whatever isn't a good fact is dropped.
 const (
 	maxEntry = 256 << 10 // bytes
-	maxFacts = 1024      // in an entry
+	maxFacts = 256       // of an entry: as many as a pool publishes at once
 )
 
 // wireFact is a fact as it stands in an entry, with times in milliseconds.
@@ -27,7 +27,7 @@ type wireFact struct {
 	Age    int64  `json:"age_ms,omitempty"`
 }
 
-func encode(facts []rpcpool.Fact) []byte {
+func encode(facts []rpcpool.Fact) string {
 	wire := make([]wireFact, len(facts))
 	for i := range facts {
 		f := &facts[i]
@@ -38,16 +38,16 @@ func encode(facts []rpcpool.Fact) []byte {
 	}
 	text, err := json.Marshal(wire)
 	if err != nil { // of texts and numbers there is none
-		return nil
+		return ""
 	}
-	return text
+	return string(text)
 }
 
 // decode gives the good facts of an entry that was added so long ago, as far as they still
 // hold. Times are cut to what any fact may have, so that none is too large to count with.
-func decode(text []byte, kept time.Duration) (facts []rpcpool.Fact) {
-	var wire []wireFact
-	if len(text) > maxEntry || json.Unmarshal(text, &wire) != nil || len(wire) > maxFacts {
+func decode(text string, kept time.Duration) (facts []rpcpool.Fact) {
+	var wire [maxFacts]wireFact // as an array, so that nothing is kept of elements beyond; those that lack aren't valid
+	if len(text) > maxEntry || json.Unmarshal([]byte(text), &wire) != nil {
 		return nil
 	}
 	kept = min(max(kept, 0), longest)

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -39,10 +40,10 @@ func TestFactsOverTheWire(t *testing.T) {
 // Whatever is in the server, what comes out is good facts with times that can be counted with.
 func FuzzDecode(f *testing.F) {
 	f.Add(encode(all()), int64(0))
-	f.Add([]byte(`[{"kind":"cooldown","chain":"eip155:1","id":"`+id+`","for_ms":9223372036854775807,"age_ms":9223372036854775807}]`), int64(-1))
-	f.Add([]byte(`[{"kind":"cooldown","for_ms":-1},null,{"id":7}]`), int64(1)<<62)
-	f.Add([]byte(`{}`), int64(5))
-	f.Fuzz(func(t *testing.T, text []byte, kept int64) {
+	f.Add(`[{"kind":"cooldown","chain":"eip155:1","id":"`+id+`","for_ms":9223372036854775807,"age_ms":9223372036854775807}]`, int64(-1))
+	f.Add(`[{"kind":"cooldown","for_ms":-1},null,{"id":7}]`, int64(1)<<62)
+	f.Add(`{}`, int64(5))
+	f.Fuzz(func(t *testing.T, text string, kept int64) {
 		for _, fact := range decode(text, time.Duration(kept)) {
 			require.True(t, fact.Valid())
 			require.LessOrEqual(t, fact.For, 900*time.Second)
@@ -56,13 +57,13 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// An entry that is too large, or holds too much, is passed over.
+// An entry that is too large is passed over; of one with too many facts the first are taken.
 func TestEntriesAreBounded(t *testing.T) {
-	many := make([]rpcpool.Fact, maxFacts+1)
+	many := make([]rpcpool.Fact, 257)
 	for i := range many {
-		many[i] = rpcpool.Fact{Kind: rpcpool.FactClear, ID: id}
+		many[i] = rpcpool.Fact{Kind: rpcpool.FactClear, ID: id, From: fmt.Sprint(i)}
 	}
-	require.Empty(t, decode(encode(many), 0))
-	require.Len(t, decode(encode(many[:maxFacts]), 0), maxFacts)
-	require.Empty(t, decode([]byte(`[{"kind":"clear","id":"`+id+`","x":"`+strings.Repeat("x", maxEntry)+`"}]`), 0))
+	require.Equal(t, many[:256], decode(encode(many), 0))
+	require.Equal(t, many[:256], decode(encode(many[:256]), 0))
+	require.Empty(t, decode(`[{"kind":"clear","id":"`+id+`","x":"`+strings.Repeat("x", 256<<10)+`"}]`, 0))
 }

@@ -1,0 +1,120 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bomzrpc/rpcpool"
+)
+
+// server is a Redis with the stream of facts alone, in a bubble. What the view has no business
+// with panics.
+type server struct {
+	goredis.UniversalClient
+	entries     []goredis.XMessage // from which each read takes a page; ids aren't looked at
+	flood       bool               // they come again and again
+	broken      error              // what reads end with after that; nil: nothing new
+	reads       int
+	askedFor    []int64 // the counts of reads
+	clocksAsked int
+}
+
+// XRead waits where there is nothing, which is the time of the bubble.
+func (s *server) XRead(_ context.Context, a *goredis.XReadArgs) *goredis.XStreamSliceCmd {
+	s.reads++
+	s.askedFor = append(s.askedFor, a.Count)
+	n := min(int(a.Count), len(s.entries))
+	if n == 0 {
+		time.Sleep(max(a.Block, 0))
+		if s.broken != nil {
+			return goredis.NewXStreamSliceCmdResult(nil, s.broken)
+		}
+		return goredis.NewXStreamSliceCmdResult(nil, goredis.Nil)
+	}
+	got := goredis.XStream{Stream: a.Streams[0], Messages: s.entries[:n]}
+	if !s.flood {
+		s.entries = s.entries[n:]
+	}
+	return goredis.NewXStreamSliceCmdResult([]goredis.XStream{got}, nil)
+}
+
+func (s *server) Time(context.Context) *goredis.TimeCmd {
+	s.clocksAsked++
+	return goredis.NewTimeCmdResult(time.Now(), nil)
+}
+
+// entry is one that was added just now.
+func entry(text string) goredis.XMessage {
+	return goredis.XMessage{ID: fmt.Sprintf("%d-0", time.Now().UnixMilli()), Values: map[string]any{field: text}}
+}
+
+var errLost = errors.New("the server is lost")
+
+// follow gives what is handed over until the server is lost.
+func follow(t *testing.T, s *server) (taken [][]rpcpool.Fact) {
+	t.Helper()
+	s.broken = errLost
+	err := New(s).Follow(t.Context(), func(facts []rpcpool.Fact) { taken = append(taken, facts) })
+	require.ErrorIs(t, err, errLost)
+	return taken
+}
+
+// However much is in the server, it is asked for little at a time and handed over an entry at
+// a time.
+func TestFollowReadsPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		var want [][]rpcpool.Fact
+		for i := range 2*page + 1 {
+			facts := all()[:1]
+			facts[0].From = fmt.Sprint(i)
+			want = append(want, facts)
+			s.entries = append(s.entries, entry(encode(facts)))
+		}
+		taken := follow(t, s)
+		require.Len(t, taken, len(want))
+		for i := range taken {
+			require.Len(t, taken[i], 1)
+			require.Equal(t, want[i][0].From, taken[i][0].From)
+		}
+		require.Equal(t, []int64{64, 64, 64, 64}, s.askedFor)
+	})
+}
+
+// An entry that can't be read takes nothing of those after it along.
+func TestFollowPassesOverWhatIsNotReadable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		good := encode(all())
+		s := &server{entries: []goredis.XMessage{
+			entry(`[{"kind":`), entry("null"), entry(""), entry(string(make([]byte, 1<<20))),
+			{ID: "5-5"}, {ID: "5-5", Values: map[string]any{"other": good}},
+			{ID: "five", Values: map[string]any{field: good}},
+			entry(good),
+		}}
+		require.Equal(t, [][]rpcpool.Fact{all()}, follow(t, s))
+	})
+}
+
+// That it is connected is told even where there is nothing, and once.
+func TestFollowTellsThatItIsConnected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
+		defer cancel()
+		var calls int
+		err := New(s).Follow(ctx, func(facts []rpcpool.Fact) {
+			require.Empty(t, facts)
+			calls++
+		})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 1, calls)
+		require.Equal(t, 12, s.reads, "one at once, and one a second")
+	})
+}
