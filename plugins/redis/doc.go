@@ -18,8 +18,12 @@
 // secret. Streams end by themselves an hour after the last entry. [Prefix] gives other names,
 // for several fleets on one server.
 //
-// Ages are told by the server's clock alone, which gave the entries their ids: the clocks of
-// the bots' machines don't matter.
+// Ages are told by the clock of the server that has the streams, which gave the entries their
+// ids: neither the clocks of the bots' machines matter nor those of a cluster's other nodes.
+// Where another node takes over, what was kept is older or younger by as much as the two
+// clocks differ.
+//
+// The login may be limited to these two keys, and to XADD, EXPIRE, XREAD, EVAL and TIME.
 //
 // # Load
 //

@@ -94,7 +94,7 @@ func add(ctx context.Context, p goredis.Pipeliner, stream string, entries int64,
 // Follow hands over the facts of the last 900 s, and then what comes, an entry at a time,
 // until ctx ends or the server is lost. Entries that can't be read are passed over.
 func (v *View) Follow(ctx context.Context, take func([]rpcpool.Fact)) error {
-	now, err := v.client.Time(ctx).Result()
+	now, err := v.clock(ctx)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (v *View) Follow(ctx context.Context, take func([]rpcpool.Fact)) error {
 			return err
 		}
 		if len(streams) > 0 {
-			if now, err = v.client.Time(ctx).Result(); err != nil {
+			if now, err = v.clock(ctx); err != nil {
 				return err
 			}
 		}
@@ -137,6 +137,20 @@ func (v *View) Follow(ctx context.Context, take func([]rpcpool.Fact)) error {
 			connected = true
 		}
 	}
+}
+
+// clock tells the time of the server that has the streams, which gives the entries their ids.
+// TIME has no key, so a cluster would have any of its servers answer it; a script goes where
+// its key is.
+func (v *View) clock(ctx context.Context) (time.Time, error) {
+	answer, err := v.client.Eval(ctx, "return redis.call('TIME')", []string{v.facts}).Int64Slice()
+	if err != nil {
+		return time.Time{}, err
+	}
+	if len(answer) != 2 { // seconds and microseconds
+		return time.Time{}, errors.New("the server tells no time")
+	}
+	return time.Unix(answer[0], answer[1]*int64(time.Microsecond)), nil
 }
 
 // read gives the facts of an entry that hold at now, which is a moment of the server's clock

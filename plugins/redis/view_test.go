@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +25,8 @@ type server struct {
 	reads       int
 	askedFor    []int64 // the counts of reads
 	clocksAsked int
+	ahead       time.Duration // of the bot's clock
+	noTime      bool
 }
 
 // XRead waits where there is nothing, which is the time of the bubble.
@@ -45,9 +48,17 @@ func (s *server) XRead(_ context.Context, a *goredis.XReadArgs) *goredis.XStream
 	return goredis.NewXStreamSliceCmdResult([]goredis.XStream{got}, nil)
 }
 
-func (s *server) Time(context.Context) *goredis.TimeCmd {
+// Eval knows one script, of the server that has the stream.
+func (s *server) Eval(_ context.Context, script string, keys []string, _ ...any) *goredis.Cmd {
 	s.clocksAsked++
-	return goredis.NewTimeCmdResult(time.Now(), nil)
+	if script != "return redis.call('TIME')" || !slices.Equal(keys, []string{"{rpcpool}:facts"}) {
+		return goredis.NewCmdResult(nil, errors.New("no such script"))
+	}
+	if s.noTime {
+		return goredis.NewCmdResult([]any{}, nil)
+	}
+	now := time.Now().Add(s.ahead)
+	return goredis.NewCmdResult([]any{fmt.Sprint(now.Unix()), fmt.Sprint(now.Nanosecond() / 1000)}, nil)
 }
 
 // entry is one that was added just now.
@@ -100,6 +111,24 @@ func TestFollowPassesOverWhatIsNotReadable(t *testing.T) {
 		}}
 		require.Equal(t, [][]rpcpool.Fact{all()}, follow(t, s))
 	})
+}
+
+// Ages are told by the clock of the server that has the streams, to the microsecond, whatever
+// the time is elsewhere.
+func TestFollowTellsAgesByTheStreamsClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{ahead: time.Hour + 250*time.Millisecond + 7*time.Microsecond}
+		e := entry(encode(all()[:1]))
+		e.ID = fmt.Sprintf("%d-0", time.Now().Add(time.Hour-2*time.Second).UnixMilli())
+		s.entries = append(s.entries, e)
+		taken := follow(t, s)
+		require.Len(t, taken, 1)
+		kept := 2*time.Second + 250*time.Millisecond + 7*time.Microsecond
+		require.Equal(t, time.Second+kept, taken[0][0].Age)
+		require.Equal(t, time.Minute-kept, taken[0][0].For)
+	})
+	err := New(&server{noTime: true}).Follow(t.Context(), func([]rpcpool.Fact) {})
+	require.ErrorContains(t, err, "no time")
 }
 
 // That it is connected is told even where there is nothing, and once.
