@@ -23,7 +23,9 @@ const (
 )
 
 // patience is how long one XREAD waits. go-redis doesn't end a command that is under way
-// when its context ends, so Follow may return as much later.
+// when its context ends, so Follow may return as much later. It gives a server 10 s beyond
+// for the answer, and doesn't send such a command twice: where the server hangs, Follow ends
+// after 11 s.
 const patience = time.Second
 
 // View is an [rpcpool.SharedView] over Redis. It is safe for concurrent use, and several
