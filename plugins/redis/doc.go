@@ -27,6 +27,7 @@
 //
 // # Load
 //
-// A process that has nothing to say sends one XREAD a second. One that has sends ten XADD a
-// second at most, with all that came together in each.
+// A process sends one XREAD a second where nobody says anything, and at most ten, each with
+// an EVAL for the time, whatever the others say. One that has something to say sends ten XADD
+// a second at most, with all that came together in each.
 package redis

@@ -28,6 +28,10 @@ const (
 // after 11 s.
 const patience = time.Second
 
+// rest is how long Follow waits after an answer with entries, so that no flood of them costs
+// more than ten reads a second.
+const rest = 100 * time.Millisecond
+
 // View is an [rpcpool.SharedView] over Redis. It is safe for concurrent use, and several
 // pools may have the same one.
 type View struct {
@@ -137,6 +141,13 @@ func (v *View) Follow(ctx context.Context, take func([]rpcpool.Fact)) error {
 		if !connected {
 			take(nil)
 			connected = true
+		}
+		if len(streams) > 0 {
+			select {
+			case <-time.After(rest):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 	}
 }

@@ -82,6 +82,7 @@ func follow(t *testing.T, s *server) (taken [][]rpcpool.Fact) {
 func TestFollowReadsPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
+		begun := time.Now()
 		var want [][]rpcpool.Fact
 		for i := range 2*page + 1 {
 			facts := all()[:1]
@@ -96,6 +97,7 @@ func TestFollowReadsPages(t *testing.T) {
 			require.Equal(t, want[i][0].From, taken[i][0].From)
 		}
 		require.Equal(t, []int64{64, 64, 64, 64}, s.askedFor)
+		require.Equal(t, 3*rest+patience, time.Since(begun), "three answers, and a read in vain")
 	})
 }
 
@@ -129,6 +131,26 @@ func TestFollowTellsAgesByTheStreamsClock(t *testing.T) {
 	})
 	err := New(&server{noTime: true}).Follow(t.Context(), func([]rpcpool.Fact) {})
 	require.ErrorContains(t, err, "no time")
+}
+
+// However fast entries come, they cost ten reads and ten looks at the clock a second, and
+// Follow ends in the middle of them when it is told to.
+func TestFollowThroughAFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{flood: true}
+		for range page {
+			s.entries = append(s.entries, entry(encode(all())))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second-rest/2)
+		defer cancel()
+		begun, taken := time.Now(), 0
+		err := New(s).Follow(ctx, func([]rpcpool.Fact) { taken++ })
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 10*time.Second-rest/2, time.Since(begun), "it ends at once")
+		require.Equal(t, 100, s.reads)
+		require.Equal(t, 101, s.clocksAsked, "one to begin with")
+		require.Equal(t, 100*page, taken)
+	})
 }
 
 // That it is connected is told even where there is nothing, and once.
