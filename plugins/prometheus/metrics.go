@@ -48,7 +48,9 @@ var (
 func New(opts ...Option) *Metrics {
 	o := options{maxRPCs: defaultMaxRPCs, maxChains: defaultMaxChains, buckets: defaultBuckets}
 	for _, each := range opts {
-		each(&o)
+		if each != nil {
+			each(&o)
+		}
 	}
 	m := &Metrics{
 		options: o, vectors: newVectors(&o), gauges: newGauges(),

@@ -356,18 +356,39 @@ func TestMetricsHaveNativeHistograms(t *testing.T) {
 	})
 }
 
-// The bounds of buckets are those that are asked for.
+// The bounds of buckets are those that are asked for; where none are, and an option that is
+// nil asks for nothing, those that are there anyhow.
 func TestMetricsTakeBuckets(t *testing.T) {
-	m := rpcpoolprom.New(rpcpoolprom.WithBuckets(1, 2))
-	m.CallEnded(t.Context(), rpcpool.CallEnd{Duration: 1500 * time.Millisecond})
-	for _, family := range gather(t, m) {
-		if family.GetName() == "rpcpool_call_duration_seconds" {
-			buckets := family.GetMetric()[0].GetHistogram().GetBucket()
-			require.Len(t, buckets, 2)
-			require.Equal(t, []uint64{0, 1}, []uint64{buckets[0].GetCumulativeCount(), buckets[1].GetCumulativeCount()})
-		}
+	for name, c := range map[string]struct {
+		opts []rpcpoolprom.Option
+		want []float64
+	}{
+		"given":          {[]rpcpoolprom.Option{rpcpoolprom.WithBuckets(1, 2)}, []float64{1, 2}},
+		"without any":    {[]rpcpoolprom.Option{rpcpoolprom.WithBuckets()}, defaultBuckets},
+		"not asked for":  {nil, defaultBuckets},
+		"a nil option":   {[]rpcpoolprom.Option{nil, rpcpoolprom.WithBuckets(3), nil}, []float64{3}},
+		"the later wins": {[]rpcpoolprom.Option{rpcpoolprom.WithNativeHistograms(), rpcpoolprom.WithBuckets()}, defaultBuckets},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := rpcpoolprom.New(c.opts...)
+			m.CallEnded(t.Context(), rpcpool.CallEnd{Duration: 1500 * time.Millisecond})
+			i := slices.IndexFunc(gather(t, m), func(f *dto.MetricFamily) bool { return f.GetName() == "rpcpool_call_duration_seconds" })
+			var bounds []float64
+			for _, bucket := range gather(t, m)[i].GetMetric()[0].GetHistogram().GetBucket() {
+				bounds = append(bounds, bucket.GetUpperBound())
+				inIt := uint64(0)
+				if bucket.GetUpperBound() >= 1.5 {
+					inIt = 1
+				}
+				require.Equal(t, inIt, bucket.GetCumulativeCount())
+			}
+			require.Equal(t, c.want, bounds)
+		})
 	}
 }
+
+// defaultBuckets are what docs/OBSERVABILITY.md calls eleven from 0.01 to 30 seconds.
+var defaultBuckets = []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
 
 // Names, units and help are as Prometheus has them.
 func TestMetricsFollowTheConventions(t *testing.T) {

@@ -45,9 +45,15 @@ func WithMaxRPCs(n int) Option { return func(o *options) { o.maxRPCs = max(n, 0)
 func WithMaxChains(n int) Option { return func(o *options) { o.maxChains = max(n, 0) } }
 
 // WithBuckets sets the upper bounds of the histograms' buckets, in seconds, in rising order.
-// Default: eleven from 0.01 to 30. Each is one more series for each chain and kind of call.
+// Default, and without any: eleven from 0.01 to 30. Each is one more series for each chain and
+// kind of call.
 func WithBuckets(bounds ...float64) Option {
-	return func(o *options) { o.buckets = slices.Clone(bounds) }
+	return func(o *options) {
+		o.buckets = defaultBuckets
+		if len(bounds) > 0 {
+			o.buckets = slices.Clone(bounds)
+		}
+	}
 }
 
 // WithNativeHistograms makes the histograms native ones, which have one series each instead
