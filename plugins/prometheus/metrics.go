@@ -74,7 +74,8 @@ func New(opts ...Option) *Metrics {
 	return m
 }
 
-// Watch has the gauges show the state of these pools too: their RPCs, heads and proxies. A
+// Watch has the gauges show the state of these pools too: their RPCs, heads and proxies. It
+// can't fail halfway: a scrape sees all of them, or, before Watch, none; nil is passed over. A
 // pool is watched until [Metrics.Unwatch], also after it was closed; to watch it twice is as
 // good as once.
 func (m *Metrics) Watch(pools ...*rpcpool.Pool) {
