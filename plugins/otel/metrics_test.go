@@ -136,17 +136,17 @@ func TestMetricsOfWhatIsUnderWay(t *testing.T) {
 }
 
 // States, heads and lags are read when metrics are collected: an RPC that cools is in
-// another state then, two RPCs of one host are counted together, and nothing is told any
+// another state then, RPCs of one host are counted together, and nothing is told any
 // more after Unregister.
 func TestObserve(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *watched) {
 		w.Proxy("p1")
 		r1 := rpcpooltest.List(w.Node("r1", rpcpooltest.Status(500).Times(1)))
 		a := rpcpooltest.List(w.NodeAt("a", "http://two.test/key-a"))
-		b := a
-		b.URL = "http://two.test/key-b"
-		r1.Height, a.Height, b.Height = 1000, 995, 990 // the furthest of a host counts
-		w.Pool.Lists("1", rpcpooltest.PoolList("eip155:1", r1, a, b))
+		b, c := a, a
+		b.URL, c.URL = "http://two.test/key-b", "http://two.test/key-c"
+		r1.Height, a.Height, b.Height, c.Height = 1000, 995, 990, 0 // of a host the one counts that is furthest behind
+		w.Pool.Lists("1", rpcpooltest.PoolList("eip155:1", r1, a, b, c))
 		pool := w.open(t)
 		registration, err := w.hook.Observe(pool)
 		require.NoError(t, err)
@@ -162,14 +162,14 @@ func TestObserve(t *testing.T) {
 			return states
 		}
 		require.Len(t, w.counts(t, "rpcpool.rpc.state", "server.address", "rpcpool.rpc.state"), 2*5, "a state that is left is told, too")
-		require.Equal(t, map[string]int64{"r1.test cooling": 1, "two.test ready": 2}, states())
-		require.Equal(t, map[string]int64{"r1.test 80": 1000, "two.test 80": 995}, w.counts(t, "rpcpool.rpc.head", "server.address", "server.port"))
-		require.Equal(t, map[string]int64{"r1.test": 0, "two.test": 5}, w.counts(t, "rpcpool.rpc.lag", "server.address"))
+		require.Equal(t, map[string]int64{"r1.test cooling": 1, "two.test ready": 3}, states())
+		require.Equal(t, map[string]int64{"r1.test 80": 1000, "two.test 80": 990}, w.counts(t, "rpcpool.rpc.head", "server.address", "server.port"))
+		require.Equal(t, map[string]int64{"r1.test": 0, "two.test": 10}, w.counts(t, "rpcpool.rpc.lag", "server.address"))
 		require.Equal(t, map[string]int64{
 			"socks5://***@p1.test:1080 ready": 1, "socks5://***@p1.test:1080 cooling": 0, "socks5://***@p1.test:1080 trial": 0,
 		}, w.counts(t, "rpcpool.proxy.state", "rpcpool.proxy", "rpcpool.proxy.state"))
 		time.Sleep(61 * time.Second)
-		require.Equal(t, map[string]int64{"r1.test trial": 1, "two.test ready": 2}, states())
+		require.Equal(t, map[string]int64{"r1.test trial": 1, "two.test ready": 3}, states())
 		require.NoError(t, registration.Unregister())
 		require.Empty(t, states())
 	})

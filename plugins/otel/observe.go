@@ -35,8 +35,8 @@ func newGauges(meter metric.Meter) (g gauges) {
 		return c
 	}
 	g.rpcStates = sum("rpcpool.rpc.state", "{rpc}", "RPCs in each state.")
-	g.heads = gauge("rpcpool.rpc.head", "{block}", "The highest block that an RPC is known to have.")
-	g.lags = gauge("rpcpool.rpc.lag", "{block}", "Blocks that an RPC's head is under the highest of all.")
+	g.heads = gauge("rpcpool.rpc.head", "{block}", "The highest block that an RPC is known to have; the lowest of those of one host.")
+	g.lags = gauge("rpcpool.rpc.lag", "{block}", "Blocks that an RPC's head is under the highest of all; the most of those of one host.")
 	g.inFlight = sum("rpcpool.rpc.in_flight", "{attempt}", "Requests to RPCs that are under way.")
 	g.highWater = gauge("rpcpool.chain.high_water", "{block}", "The highest head that is believed.")
 	g.proxyStates = sum("rpcpool.proxy.state", "{proxy}", "Proxies in each state.")
@@ -73,8 +73,7 @@ var rpcStates = []rpcpool.RPCState{
 // attributes.
 type rpcs struct {
 	states    map[rpcpool.RPCState]int64
-	head, lag uint64 // of the one that is furthest
-	known     bool   // whether there is a head
+	head, lag uint64 // the lowest head that is known, the highest lag
 	inFlight  int64
 }
 
@@ -101,7 +100,7 @@ func (h *Hook) observeChain(to metric.Observer, chain *rpcpool.Chain) {
 			to.ObserveInt64(h.rpcStates, all.states[state], metric.WithAttributes(attrs...))
 		}
 		to.ObserveInt64(h.inFlight, all.inFlight, metric.WithAttributeSet(set))
-		if all.known {
+		if all.head > 0 {
 			to.ObserveInt64(h.heads, signed(all.head), metric.WithAttributeSet(set))
 			to.ObserveInt64(h.lags, signed(all.lag), metric.WithAttributeSet(set))
 		}
@@ -111,8 +110,9 @@ func (h *Hook) observeChain(to metric.Observer, chain *rpcpool.Chain) {
 func (r *rpcs) add(stats *rpcpool.RPCStats) {
 	r.states[stats.State]++
 	r.inFlight += int64(stats.InFlight)
-	if stats.Head > 0 && (!r.known || stats.Head > r.head) {
-		r.head, r.lag, r.known = stats.Head, stats.Lag, true
+	r.lag = max(r.lag, stats.Lag)
+	if stats.Head > 0 && (r.head == 0 || stats.Head < r.head) {
+		r.head = stats.Head
 	}
 }
 
