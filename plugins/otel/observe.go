@@ -65,13 +65,27 @@ func (h *Hook) Observe(pool *rpcpool.Pool) (metric.Registration, error) {
 	}, h.rpcStates, h.heads, h.lags, h.inFlight, h.highWater, h.proxyStates)
 }
 
-var rpcStates = []rpcpool.RPCState{
-	rpcpool.StateReady, rpcpool.StateCooling, rpcpool.StateTrial, rpcpool.StateResting, rpcpool.StateWrongChain,
+var (
+	rpcStates = []rpcpool.RPCState{
+		rpcpool.StateReady, rpcpool.StateCooling, rpcpool.StateTrial, rpcpool.StateResting, rpcpool.StateWrongChain,
+	}
+	proxyStates = []rpcpool.ProxyState{rpcpool.ProxyReady, rpcpool.ProxyCooling, rpcpool.ProxyTrial}
+)
+
+// observeStates tells how many are in each state: a state that none is in any more is told, too.
+func observeStates[S ~string](
+	to metric.Observer, instrument metric.Int64Observable, key attribute.Key, states []S, counts map[S]int64, of ...attribute.KeyValue,
+) {
+	for _, state := range states {
+		attrs := append(slices.Clip(of), key.String(string(state)))
+		to.ObserveInt64(instrument, counts[state], metric.WithAttributes(attrs...))
+	}
 }
 
-// rpcs is what is observed of all RPCs of one label: only one value may be told for a set of
-// attributes.
-type rpcs struct {
+// server is what is observed of all RPCs of one host and port: only one value may be told for
+// a set of attributes.
+type server struct {
+	attrs     attribute.Set
 	states    map[rpcpool.RPCState]int64
 	head, lag uint64 // the lowest head that is known, the highest lag
 	inFlight  int64
@@ -82,56 +96,48 @@ func (h *Hook) observeChain(to metric.Observer, chain *rpcpool.Chain) {
 	if mark := chain.HighWater(); mark > 0 {
 		to.ObserveInt64(h.highWater, signed(mark), metric.WithAttributes(labels...))
 	}
-	byServer := map[attribute.Distinct]*rpcs{}
-	servers := map[attribute.Distinct]attribute.Set{}
-	for _, stats := range chain.Stats() {
-		set := attribute.NewSet(withServer(slices.Clip(labels), stats.RPC)...)
-		all := byServer[set.Equivalent()]
-		if all == nil {
-			all = &rpcs{states: map[rpcpool.RPCState]int64{}}
-			byServer[set.Equivalent()], servers[set.Equivalent()] = all, set
+	servers := map[attribute.Distinct]*server{}
+	stats := chain.Stats()
+	for i := range stats {
+		attrs := attribute.NewSet(withServer(slices.Clip(labels), stats[i].RPC)...)
+		s := servers[attrs.Equivalent()]
+		if s == nil {
+			s = &server{attrs: attrs, states: map[rpcpool.RPCState]int64{}}
+			servers[attrs.Equivalent()] = s
 		}
-		all.add(&stats)
+		s.add(&stats[i])
 	}
-	for key, all := range byServer {
-		set := servers[key]
-		for _, state := range rpcStates {
-			attrs := append(set.ToSlice(), keyRPCState.String(string(state)))
-			to.ObserveInt64(h.rpcStates, all.states[state], metric.WithAttributes(attrs...))
-		}
-		to.ObserveInt64(h.inFlight, all.inFlight, metric.WithAttributeSet(set))
-		if all.head > 0 {
-			to.ObserveInt64(h.heads, signed(all.head), metric.WithAttributeSet(set))
-			to.ObserveInt64(h.lags, signed(all.lag), metric.WithAttributeSet(set))
+	for _, s := range servers {
+		observeStates(to, h.rpcStates, keyRPCState, rpcStates, s.states, s.attrs.ToSlice()...)
+		attrs := metric.WithAttributeSet(s.attrs)
+		to.ObserveInt64(h.inFlight, s.inFlight, attrs)
+		if s.head > 0 {
+			to.ObserveInt64(h.heads, signed(s.head), attrs)
+			to.ObserveInt64(h.lags, signed(s.lag), attrs)
 		}
 	}
 }
 
-func (r *rpcs) add(stats *rpcpool.RPCStats) {
-	r.states[stats.State]++
-	r.inFlight += int64(stats.InFlight)
-	r.lag = max(r.lag, stats.Lag)
-	if stats.Head > 0 && (r.head == 0 || stats.Head < r.head) {
-		r.head = stats.Head
+func (s *server) add(stats *rpcpool.RPCStats) {
+	s.states[stats.State]++
+	s.inFlight += int64(stats.InFlight)
+	s.lag = max(s.lag, stats.Lag)
+	if stats.Head > 0 && (s.head == 0 || stats.Head < s.head) {
+		s.head = stats.Head
 	}
 }
 
 func (h *Hook) observeProxies(to metric.Observer, all []rpcpool.ProxyStats) {
-	type proxyState struct {
-		proxy string
-		state rpcpool.ProxyState
-	}
-	counts := map[proxyState]int64{}
+	byLabel := map[string]map[rpcpool.ProxyState]int64{}
 	for i := range all {
-		for _, state := range []rpcpool.ProxyState{rpcpool.ProxyReady, rpcpool.ProxyCooling, rpcpool.ProxyTrial} {
-			key := proxyState{all[i].Proxy, state}
-			counts[key] += 0 // a state that it isn't in any more is told, too
-			if all[i].State == state {
-				counts[key]++
-			}
+		states := byLabel[all[i].Proxy]
+		if states == nil {
+			states = map[rpcpool.ProxyState]int64{}
+			byLabel[all[i].Proxy] = states
 		}
+		states[all[i].State]++
 	}
-	for key, n := range counts {
-		to.ObserveInt64(h.proxyStates, n, metric.WithAttributes(keyProxy.String(key.proxy), keyProxyState.String(string(key.state))))
+	for label, states := range byLabel {
+		observeStates(to, h.proxyStates, keyProxyState, proxyStates, states, keyProxy.String(label))
 	}
 }
