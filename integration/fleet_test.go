@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -97,70 +98,123 @@ func (b *bot) call() {
 
 func (b *bot) connected() bool { return b.do("connected") == "true" }
 
+// fleet is bots that share a Redis of their own.
+type fleet struct {
+	t      *testing.T
+	server *victim
+	api    *poolAPI
+	bots   []*bot
+}
+
+// startFleet has bots share a Redis, and ask the RPCs in this order.
+func startFleet(t *testing.T, bots int, rpcs ...*fleetNode) *fleet {
+	t.Helper()
+	var urls []string
+	for i, n := range rpcs {
+		urls = append(urls, fmt.Sprintf("%s/key-%d", n.URL, i+1))
+	}
+	f := &fleet{t: t, server: startVictim(t, "redis"), api: newPoolAPI(t, map[string][]string{childChain: urls})}
+	for range bots {
+		f.add().call()
+	}
+	require.Equal(t, int64(bots), rpcs[0].asked.Load(), "all begin with the best")
+	require.Eventually(t, f.connected, 10*time.Second, 20*time.Millisecond)
+	return f
+}
+
+func (f *fleet) add() *bot {
+	f.t.Helper()
+	f.bots = append(f.bots, startBot(f.t, loopback(f.server.port), f.api.url))
+	return f.bots[len(f.bots)-1]
+}
+
+// connected tells whether all are.
+func (f *fleet) connected() bool {
+	return !slices.ContainsFunc(f.bots, func(b *bot) bool { return !b.connected() })
+}
+
+// skips has an RPC die, one bot find that out, and from a second later no other ask it once.
+func (f *fleet) skips(n *fleetNode, finder *bot) {
+	f.t.Helper()
+	n.dead.Store(true)
+	before := n.asked.Load()
+	finder.call()
+	require.Equal(f.t, before+1, n.asked.Load(), "the finder asked it")
+	pause(f.t, time.Second)
+	for range 20 {
+		for _, b := range f.bots {
+			b.call()
+		}
+	}
+	require.Equal(f.t, before+1, n.asked.Load(), "somebody asked it although all should know")
+}
+
+// addLate has one bot more, which learns from what the server kept that an RPC is dead.
+func (f *fleet) addLate(dead *fleetNode) {
+	f.t.Helper()
+	late := f.add()
+	late.call()
+	require.Eventually(f.t, late.connected, 10*time.Second, 20*time.Millisecond)
+	before := dead.asked.Load()
+	for range 20 {
+		late.call()
+	}
+	require.Equal(f.t, before, dead.asked.Load())
+}
+
 // Three processes share a Redis. What one finds dead the others don't ask a second later, not
 // once. When the server is killed no call fails, and when it is back sharing goes on.
 func TestFleetOverRedis(t *testing.T) {
 	need(t, "microsocks", "redis")
 	t.Parallel()
-	server := startVictim(t, "redis")
 	first, second, third := startFleetNode(t), startFleetNode(t), startFleetNode(t)
-	api := newPoolAPI(t, map[string][]string{childChain: {first.URL + "/key-1", second.URL + "/key-2", third.URL + "/key-3"}})
-	var bots []*bot
-	for range 3 {
-		bots = append(bots, startBot(t, loopback(server.port), api.url))
-	}
-	allConnected := func() bool {
-		for _, b := range bots {
-			if !b.connected() {
-				return false
-			}
-		}
-		return true
-	}
-	for _, b := range bots {
-		b.call()
-	}
-	require.Equal(t, int64(3), first.asked.Load(), "all begin with the best")
-	require.Eventually(t, allConnected, 10*time.Second, 20*time.Millisecond)
+	f := startFleet(t, 3, first, second, third)
+	f.skips(first, f.bots[0])
+	showNoSecret(t, f.server.port)
 
-	isSkippedByAll := func(n *fleetNode, finder *bot) {
-		t.Helper()
-		n.dead.Store(true)
-		before := n.asked.Load()
-		finder.call()
-		require.Equal(t, before+1, n.asked.Load(), "the finder asked it")
-		pause(t, time.Second)
-		for range 20 {
-			for _, b := range bots {
-				b.call()
-			}
-		}
-		require.Equal(t, before+1, n.asked.Load(), "somebody asked it although all should know")
-	}
-	isSkippedByAll(first, bots[0])
-	showNoSecret(t, server.port)
-
-	server.kill()
+	f.server.kill()
 	for range 50 {
-		for _, b := range bots {
+		for _, b := range f.bots {
 			b.call()
 		}
 		pause(t, 20*time.Millisecond)
 	}
-	require.Eventually(t, func() bool { return !bots[0].connected() && !bots[1].connected() && !bots[2].connected() }, 10*time.Second, 20*time.Millisecond)
-	startVictimOn(t, "redis", server.port)
-	require.Eventually(t, allConnected, 30*time.Second, 50*time.Millisecond)
-	isSkippedByAll(second, bots[1])
+	require.Eventually(t, func() bool { return !slices.ContainsFunc(f.bots, (*bot).connected) }, 10*time.Second, 20*time.Millisecond)
+	startVictimOn(t, "redis", f.server.port)
+	require.Eventually(t, f.connected, 30*time.Second, 50*time.Millisecond)
+	f.skips(second, f.bots[1])
+	f.addLate(second)
+}
 
-	// One that begins now learns it from what the server kept.
-	late := startBot(t, loopback(server.port), api.url)
-	late.call()
-	require.Eventually(t, late.connected, 10*time.Second, 20*time.Millisecond)
-	before := second.asked.Load()
-	for range 20 {
-		late.call()
+// Somebody writes garbage into the streams. The bots go on without losing the server, and take
+// what is good after it; so does one that begins with all of it.
+func TestFleetPassesOverHostileEntries(t *testing.T) {
+	need(t, "microsocks", "redis")
+	t.Parallel()
+	first, second := startFleetNode(t), startFleetNode(t)
+	f := startFleet(t, 2, first, second)
+	client := goredis.NewClient(&goredis.Options{Addr: loopback(f.server.port)})
+	defer client.Close()
+	for _, stream := range []string{"{rpcpool}:facts", "{rpcpool}:heads"} {
+		for _, values := range [][]string{
+			{"facts", strings.Repeat("x", 1<<20)},
+			{"other", "[]"}, // without the field
+			{"facts", `[{"kind":"cooldown",`},
+			{"facts", `{"kind":"cooldown"}`},
+			{"facts", `[{"kind":7,"for_ms":"long"}]`},
+			{"facts", `[null,{},{"kind":"cooldown","for_ms":-1,"age_ms":9223372036854775807}]`},
+			{"facts", ""},
+			{"facts", "[" + strings.Repeat(`{"kind":"clear"},`, 5000) + `{"kind":"clear"}]`},
+			{"\x00\xff", "\x00\xff", "facts", "\xff"},
+		} {
+			require.NoError(t, client.XAdd(t.Context(), &goredis.XAddArgs{Stream: stream, Values: values}).Err())
+		}
 	}
-	require.Equal(t, before, second.asked.Load())
+	f.skips(first, f.bots[0])
+	f.addLate(first)
+	for _, b := range f.bots {
+		require.Equal(t, "0", b.do("outages"))
+	}
 }
 
 // showNoSecret looks through all that is in the server.
@@ -209,6 +263,8 @@ func fleetBot() int {
 			fmt.Println(result)
 		case "connected":
 			fmt.Println(pool.SharedStats().Connected)
+		case "outages":
+			fmt.Println(pool.SharedStats().Outages)
 		}
 	}
 	return 0
