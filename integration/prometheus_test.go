@@ -39,10 +39,7 @@ func TestPrometheusTakesTheMetricsAlertsAndDashboard(t *testing.T) {
 	// The check after all tests wants to see that names are looked up where the test sees it.
 	_, err := net.DefaultResolver.LookupHost(t.Context(), poolHost)
 	require.NoError(t, err)
-	if slices.Contains(strings.Fields(os.Getenv("RPCPOOL_INTEGRATION_MISSING")), "prometheus") {
-		skips.add("prometheus", t.Name())
-		t.Skip("prometheus isn't there")
-	}
+	need(t, "prometheus")
 	checked, err := exec.CommandContext(t.Context(), "promtool", "check", "rules", alertsFile).CombinedOutput()
 	require.NoError(t, err, "%s", checked)
 

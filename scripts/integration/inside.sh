@@ -83,7 +83,6 @@ up hardhat hardhat-manual 18549
 up geth geth 18547
 up anvil anvil 18545
 up anvil anvil-manual 18548
-up redis redis 16379
 up ssh sshd $SSHD_PORT
 up squid squid 13128
 up squid squid-auth 13129

@@ -37,7 +37,7 @@ part_tests() { # PART: which tests are skipped without it
 	namespaces) echo "all of them" ;;
 	anvil | hardhat | geth) echo "every test that asks the node $1" ;;
 	ssh) echo "every test through ssh -D" ;;
-	redis) echo "the test of a fleet that shares a Redis" ;;
+	redis) echo "the tests of a fleet that shares a Redis" ;;
 	squid) echo "every test through squid, the https:// proxy included" ;;
 	prometheus) echo "the test of the metrics, the dashboard and the alerts with a real Prometheus" ;;
 	*) echo "every test through $1" ;;
