@@ -83,7 +83,8 @@ func (h *hedging) wait() time.Duration {
 	case h.latency.count.Load() < enoughLatencies:
 		return unknownDelay
 	}
-	return max(h.latency.quantile(0.95), minHedgeDelay)
+	_, p95, _ := h.latency.quantiles()
+	return max(p95, minHedgeDelay)
 }
 
 // earn adds a call's share of a second request.

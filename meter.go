@@ -142,19 +142,29 @@ func (h *histogram) mean() time.Duration {
 	return time.Duration(h.sum.Load() / int64(n))
 }
 
-// quantile gives the duration under which the share q of all are, as the end of
-// its bucket; 0 where nothing was counted.
-func (h *histogram) quantile(q float64) time.Duration {
+// quantiles gives the durations under which the shares p50, p95 and p99 of all are, each as
+// the end of its bucket; 0 where nothing was counted. All three are of one look at the
+// buckets: whoever scrapes asks for them of every RPC, of which most never were asked.
+func (h *histogram) quantiles() (p50, p95, p99 time.Duration) {
+	if h.count.Load() == 0 {
+		return 0, 0, 0
+	}
+	var counts [histogramBuckets]uint64
 	total := uint64(0)
 	for i := range h.buckets {
-		total += h.buckets[i].Load()
+		counts[i] = h.buckets[i].Load()
+		total += counts[i]
 	}
-	if total == 0 {
+	return quantile(&counts, total, 0.50), quantile(&counts, total, 0.95), quantile(&counts, total, 0.99)
+}
+
+func quantile(counts *[histogramBuckets]uint64, total uint64, share float64) time.Duration {
+	if total == 0 { // what was counted first isn't in its bucket yet
 		return 0
 	}
-	want, seen := uint64(q*float64(total)), uint64(0)
-	for i := range h.buckets {
-		seen += h.buckets[i].Load()
+	want, seen := uint64(share*float64(total)), uint64(0)
+	for i, n := range counts {
+		seen += n
 		if seen > want || seen == total {
 			return upperEnd(i)
 		}

@@ -160,7 +160,7 @@ func (e *endpoint) stats(now time.Time) RPCStats {
 	s.Semantic, s.RateLimited = m.failures[SemanticFailure].Load(), m.failures[RateLimitFailure].Load()
 	s.Ejections, s.Forks, s.Bytes = m.ejections.Load(), m.forks.Load(), m.bytes.Load()
 	s.Mean = m.latency.mean()
-	s.P50, s.P95, s.P99 = m.latency.quantile(0.50), m.latency.quantile(0.95), m.latency.quantile(0.99)
+	s.P50, s.P95, s.P99 = m.latency.quantiles()
 	return s
 }
 
@@ -227,9 +227,9 @@ func (r *proxyRing) stats(now time.Time) []ProxyStats {
 			Transport: m.failures[TransportFailure].Load(), Protocol: m.failures[ProtocolFailure].Load(),
 			Semantic: m.failures[SemanticFailure].Load(), RateLimited: m.failures[RateLimitFailure].Load(),
 			Bytes: m.bytes.Load(),
-			Mean:  m.latency.mean(), P50: m.latency.quantile(0.50),
-			P95: m.latency.quantile(0.95), P99: m.latency.quantile(0.99),
+			Mean:  m.latency.mean(),
 		}
+		all[i].P50, all[i].P95, all[i].P99 = m.latency.quantiles()
 		switch {
 		case now.Before(until):
 			all[i].State, all[i].Cooling, all[i].Until = ProxyCooling, true, until
