@@ -49,11 +49,8 @@ func (c *capped[K, V]) get(key K, create func() V, spare V) V {
 	return v
 }
 
-// has tells whether something stands under the key.
-func (c *capped[K, V]) has(key K) bool {
-	_, ok := (*c.values.Load())[key]
-	return ok
-}
+// all gives what there is at the moment; it isn't to be changed.
+func (c *capped[K, V]) all() map[K]V { return *c.values.Load() }
 
 // remove takes out those for which gone says so, and calls drop for each meanwhile: nobody
 // makes it anew before that is done.

@@ -1,7 +1,12 @@
 package rpcpoolprom
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/bomzrpc/rpcpool"
 )
@@ -14,6 +19,7 @@ type gauges struct {
 	proxyState, proxyInUse, proxyInFlight *prometheus.Desc
 }
 
+// newGauges has labels in the order of their names, as [gauge] needs them.
 func newGauges() gauges {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, nil)
@@ -40,58 +46,60 @@ func (g *gauges) describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
+// The states in the order of their names, which that of the series is.
 var (
-	rpcStates = []rpcpool.RPCState{
-		rpcpool.StateReady, rpcpool.StateCooling, rpcpool.StateTrial, rpcpool.StateResting, rpcpool.StateWrongChain,
+	rpcStates = [...]rpcpool.RPCState{
+		rpcpool.StateCooling, rpcpool.StateReady, rpcpool.StateResting, rpcpool.StateTrial, rpcpool.StateWrongChain,
 	}
-	proxyStates = []rpcpool.ProxyState{rpcpool.ProxyReady, rpcpool.ProxyCooling, rpcpool.ProxyTrial}
+	proxyStates = [...]rpcpool.ProxyState{rpcpool.ProxyCooling, rpcpool.ProxyReady, rpcpool.ProxyTrial}
 )
 
 // view is the state of all pools at a moment, by labels.
 type view struct {
 	chains  map[chainKey]*chainView
 	proxies map[string]*proxyView
-	listed  map[rpcKey]bool   // RPCs that have series of their own and are in a list
-	looked  map[chainKey]bool // handles whose list was seen
 }
 
 type chainView struct {
-	states    map[rpcpool.RPCState]int
-	rpcs      map[string]*rpcView
+	chainKey
+	states    [len(rpcStates)]int // of all RPCs
+	own       map[string]*rpcView // RPCs that have series of their own, by label
+	others    rpcView
+	looked    bool // a list was seen
 	highWater uint64
 }
 
 type rpcView struct {
-	states    map[rpcpool.RPCState]int
+	states    [len(rpcStates)]int
+	count     int // RPCs of the label
 	inFlight  int
 	head, lag uint64
 }
 
 type proxyView struct {
-	states          map[rpcpool.ProxyState]int
+	states          [len(proxyStates)]int
 	inUse, inFlight int
 }
 
-// at gives what stands under a key, made where there is nothing.
-func at[K comparable, V any](values map[K]*V, key K) *V {
-	v := values[key]
-	if v == nil {
-		v = new(V)
-		values[key] = v
+func (v *view) chain(key chainKey) *chainView {
+	c := v.chains[key]
+	if c == nil {
+		c = &chainView{chainKey: key, own: map[string]*rpcView{}}
+		v.chains[key] = c
 	}
-	return v
+	return c
 }
 
 // look asks the pools for their state.
 func (m *Metrics) look(pools []*rpcpool.Pool) *view {
-	v := &view{
-		chains: map[chainKey]*chainView{}, proxies: map[string]*proxyView{},
-		listed: map[rpcKey]bool{}, looked: map[chainKey]bool{},
+	v := &view{chains: map[chainKey]*chainView{}, proxies: map[string]*proxyView{}}
+	for key := range m.rpcs.all() {
+		v.chain(key.chainKey).own[key.rpc] = &rpcView{}
 	}
 	for _, pool := range pools {
 		for _, chain := range pool.Chains() {
 			series := m.chain(rpcpool.ChainLabels{Chain: chain.Ref(), Policy: chain.Policy()})
-			m.lookAtChain(v, series, chain)
+			v.chain(series.chainKey).add(chain, series.shared)
 		}
 		for _, proxy := range pool.ProxyStats() {
 			m.lookAtProxy(v, &proxy)
@@ -100,38 +108,32 @@ func (m *Metrics) look(pools []*rpcpool.Pool) *view {
 	return v
 }
 
-func (m *Metrics) lookAtChain(v *view, series *chainSeries, chain *rpcpool.Chain) {
+// add counts the RPCs of a handle, which may share its series with others.
+func (c *chainView) add(chain *rpcpool.Chain, shared bool) {
 	stats := chain.Stats()
 	if len(stats) == 0 {
 		return // there is no list yet
 	}
-	c := v.chains[series.chainKey]
-	if c == nil {
-		c = &chainView{states: map[rpcpool.RPCState]int{}, rpcs: map[string]*rpcView{}}
-		v.chains[series.chainKey] = c
-	}
-	if !series.shared {
-		v.looked[series.chainKey] = true
+	c.looked = true
+	if !shared {
 		c.highWater = max(c.highWater, chain.HighWater())
 	}
 	for i := range stats {
-		rpc := &stats[i]
-		c.states[rpc.State]++
-		key := rpcKey{series.chainKey, other}
-		if !series.shared && m.rpcs.has(rpcKey{series.chainKey, rpc.RPC}) {
-			key.rpc = rpc.RPC
-			v.listed[key] = true
+		rpc := c.own[stats[i].RPC]
+		if rpc == nil {
+			rpc = &c.others
 		}
-		at(c.rpcs, key.rpc).add(rpc)
+		if state := slices.Index(rpcStates[:], stats[i].State); state >= 0 {
+			c.states[state]++
+			rpc.states[state]++
+		}
+		rpc.add(&stats[i])
 	}
 }
 
 // add counts an RPC to those of its label.
 func (r *rpcView) add(rpc *rpcpool.RPCStats) {
-	if r.states == nil {
-		r.states = map[rpcpool.RPCState]int{}
-	}
-	r.states[rpc.State]++
+	r.count++
 	r.inFlight += rpc.InFlight
 	r.lag = max(r.lag, rpc.Lag)
 	if rpc.Head > 0 && (r.head == 0 || rpc.Head < r.head) {
@@ -142,54 +144,73 @@ func (r *rpcView) add(rpc *rpcpool.RPCStats) {
 func (m *Metrics) lookAtProxy(v *view, proxy *rpcpool.ProxyStats) {
 	p := v.proxies[proxy.Proxy]
 	if p == nil {
-		p = &proxyView{states: map[rpcpool.ProxyState]int{}}
+		p = &proxyView{}
 		v.proxies[proxy.Proxy] = p
 		for _, change := range proxyEvents { // they begin at 0
 			m.proxyChanges.WithLabelValues(proxy.Proxy, string(change))
 		}
 	}
-	p.states[proxy.State]++
+	if state := slices.Index(proxyStates[:], proxy.State); state >= 0 {
+		p.states[state]++
+	}
 	p.inFlight += proxy.InFlight
 	if proxy.Current {
 		p.inUse++
 	}
 }
 
-// forget drops the series of RPCs that aren't in their lists any more.
+// forget drops the series of RPCs that aren't in their lists any more. Those that came since
+// the look are left for the next.
 func (m *Metrics) forget(v *view) {
-	m.rpcs.remove(func(k rpcKey) bool { return v.looked[k.chainKey] && !v.listed[k] }, m.dropRPC)
+	m.rpcs.remove(func(k rpcKey) bool {
+		c := v.chains[k.chainKey]
+		return c != nil && c.looked && c.own[k.rpc] != nil && c.own[k.rpc].count == 0
+	}, m.dropRPC)
 }
 
 func (g *gauges) collect(ch chan<- prometheus.Metric, v *view) {
-	send := func(d *prometheus.Desc, value float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	byLabels := func(a, b *chainView) int {
+		return cmp.Or(cmp.Compare(a.chain, b.chain), cmp.Compare(a.policy, b.policy))
 	}
-	for k, c := range v.chains {
-		for _, state := range rpcStates {
-			send(g.rpcs, float64(c.states[state]), k.chain, k.policy, string(state))
-		}
-		if c.highWater > 0 {
-			send(g.highWater, float64(c.highWater), k.chain, k.policy)
-		}
-		for label, rpc := range c.rpcs {
-			for state, n := range rpc.states {
-				send(g.rpcState, float64(n), k.chain, k.policy, label, string(state))
-			}
-			send(g.rpcInFlight, float64(rpc.inFlight), k.chain, k.policy, label)
-			if label == other { // the heads of many say nothing
-				continue
-			}
-			if rpc.head > 0 {
-				send(g.rpcHead, float64(rpc.head), k.chain, k.policy, label)
-				send(g.rpcLag, float64(rpc.lag), k.chain, k.policy, label)
-			}
+	for _, c := range slices.SortedFunc(maps.Values(v.chains), byLabels) {
+		if c.looked {
+			g.collectChain(ch, c)
 		}
 	}
-	for label, p := range v.proxies {
-		for _, state := range proxyStates {
-			send(g.proxyState, float64(p.states[state]), label, string(state))
+	for _, name := range slices.Sorted(maps.Keys(v.proxies)) {
+		p, labels := v.proxies[name], []*dto.LabelPair{pair("proxy", name)}
+		for i := range proxyStates {
+			send(ch, g.proxyState, p.states[i], with(labels, proxyStateLabels[i]))
 		}
-		send(g.proxyInUse, float64(p.inUse), label)
-		send(g.proxyInFlight, float64(p.inFlight), label)
+		send(ch, g.proxyInUse, p.inUse, labels)
+		send(ch, g.proxyInFlight, p.inFlight, labels)
+	}
+}
+
+func (g *gauges) collectChain(ch chan<- prometheus.Metric, c *chainView) {
+	labels := []*dto.LabelPair{pair("chain", c.chain), pair("policy", c.policy)}
+	for i := range rpcStates {
+		send(ch, g.rpcs, c.states[i], with(labels, rpcStateLabels[i]))
+	}
+	if c.highWater > 0 {
+		send(ch, g.highWater, c.highWater, labels)
+	}
+	c.own[other] = &c.others
+	for _, name := range slices.Sorted(maps.Keys(c.own)) {
+		rpc := c.own[name]
+		if rpc.count == 0 {
+			continue
+		}
+		labels := with(labels, pair("rpc", name))
+		for i, n := range rpc.states {
+			if n > 0 {
+				send(ch, g.rpcState, n, with(labels, rpcStateLabels[i]))
+			}
+		}
+		send(ch, g.rpcInFlight, rpc.inFlight, labels)
+		if rpc.head > 0 && name != other { // the heads of many say nothing
+			send(ch, g.rpcHead, rpc.head, labels)
+			send(ch, g.rpcLag, rpc.lag, labels)
+		}
 	}
 }
