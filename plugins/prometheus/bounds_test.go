@@ -134,6 +134,18 @@ func TestMetricsLimitRPCsAndChains(t *testing.T) {
 	})
 }
 
+// A reference that can't be a label, as it isn't UTF-8, is one of the others, and ends no scrape.
+func TestMetricsOfAReferenceThatIsNoLabel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := rpcpoolprom.New()
+		pool := bigPool(t, m, 1, 2)
+		_, err := pool.Chain("\xff").Call(t.Context(), "eth_call")
+		require.Error(t, err)
+		wantSum(t, m, 1, "rpcpool_calls_total", "chain=other")
+		wantSum(t, m, 2, "rpcpool_rpcs", "chain=1")
+	})
+}
+
 // An RPC that has left its list has no series any more, and others may have its place.
 func TestMetricsForgetRPCsThatLeft(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {

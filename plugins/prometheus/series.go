@@ -2,6 +2,7 @@ package rpcpoolprom
 
 import (
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -75,8 +76,12 @@ type chainSeries struct {
 	surplus       *rpcSeries // of RPCs that have none of their own
 }
 
-// chain gives the series of a handle.
+// chain gives the series of a handle. A reference is whatever the program is asked for, and
+// the client library takes no label that isn't UTF-8: one such would end every scrape.
 func (m *Metrics) chain(of rpcpool.ChainLabels) *chainSeries {
+	if !utf8.ValidString(of.Chain) {
+		return m.surplus()
+	}
 	key := chainKey{of.Chain, of.Policy}
 	if c := m.chains.get(key, func() *chainSeries { return m.newChain(key) }, nil); c != nil {
 		return c
