@@ -28,7 +28,7 @@ func URL(raw string) string {
 
 // ParsedURL is URL for one that was parsed before.
 func ParsedURL(u *url.URL) string {
-	shown := u.Scheme + "://" + u.Host
+	shown := u.Scheme + "://" + host(u)
 	if (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
 		shown += "/" + Mask
 	}
@@ -38,10 +38,14 @@ func ParsedURL(u *url.URL) string {
 // Proxy gives the form of a proxy's URL that may be shown: its login is masked.
 func Proxy(u *url.URL) string {
 	if u.User != nil {
-		return u.Scheme + "://" + Mask + "@" + u.Host
+		return u.Scheme + "://" + Mask + "@" + host(u)
 	}
-	return u.Scheme + "://" + u.Host
+	return u.Scheme + "://" + host(u)
 }
+
+// host is a URL's host, which "%ff" in a list may make into no UTF-8. Metrics and traces take
+// no such label, and give up all others with it.
+func host(u *url.URL) string { return strings.ToValidUTF8(u.Host, "\uFFFD") }
 
 // Secrets are texts that must not be shown, longest first, so that a secret
 // that contains another one is replaced whole.

@@ -38,6 +38,8 @@ func TestURLShowsSchemeHostAndPortOnly(t *testing.T) {
 		{"HTTPS://RPC.Example.org/Secret", "https://RPC.Example.org/***"},
 		{"ws://rpc.example.org/secret", "ws://rpc.example.org/***"},
 		{"//rpc.example.org/secret", "://rpc.example.org/***"},
+		{"https://rpc%ff%fe.example.org/secret", "https://rpc\uFFFD.example.org/***"},
+		{"https://rpc\xff.example.org", "https://rpc\uFFFD.example.org"},
 
 		{"", Unparsable},
 		{"secret", Unparsable},
@@ -69,6 +71,7 @@ func TestProxyMasksTheLogin(t *testing.T) {
 		{"http://:secret@proxy.example.com:8080", "http://***@proxy.example.com:8080"},
 		{"http://user:s%3Acr%40t@[::1]:8080", "http://***@[::1]:8080"},
 		{"https://proxy.example.com:443", "https://proxy.example.com:443"},
+		{"http://user:secret@proxy%ff.example.com:80", "http://***@proxy\uFFFD.example.com:80"},
 	} {
 		require.Equal(t, c.want, Proxy(mustParse(t, c.raw)), "%q", c.raw)
 	}
