@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/bomzrpc/rpcpool"
 )
@@ -84,7 +85,7 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 		return nil, &usageError{"a flag isn't known, or lacks its value"}
 	}
 	if len(opts.config.Proxies) == 0 {
-		opts.config.Proxies = splitList(getenv(envProxies))
+		opts.config.Proxies = strings.FieldsFunc(getenv(envProxies), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	}
 	if opts.chain == "" {
 		return nil, &usageError{"-chain is missing; give a chain id such as 8453, or a key such as aptos:mainnet"}
@@ -164,14 +165,4 @@ func param(arg string) any {
 		return json.RawMessage(arg)
 	}
 	return arg
-}
-
-func splitList(text string) []string {
-	var list []string
-	for item := range strings.SplitSeq(text, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			list = append(list, item)
-		}
-	}
-	return list
 }

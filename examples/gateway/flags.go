@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/bomzrpc/rpcpool"
 )
@@ -115,9 +116,9 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 		return nil, &usageError{"-file is instead of the pool API; leave -pool and -key out"}
 	}
 	if len(opts.config.Proxies) == 0 && !opts.demo {
-		opts.config.Proxies = splitList(getenv(envProxies))
+		opts.config.Proxies = strings.FieldsFunc(getenv(envProxies), separates)
 	}
-	opts.chains = splitList(chains)
+	opts.chains = strings.FieldsFunc(chains, separates)
 	for _, check := range []func() error{
 		func() error { return opts.choose(mode) },
 		func() error { return duration("-timeout", timeout, &opts.config.Timeout, 0) },
@@ -195,12 +196,5 @@ func (o *options) checkNames() error {
 	return nil
 }
 
-func splitList(text string) []string {
-	var list []string
-	for item := range strings.SplitSeq(text, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			list = append(list, item)
-		}
-	}
-	return list
-}
+// separates tells whether a rune stands between the items of a list.
+func separates(r rune) bool { return r == ',' || unicode.IsSpace(r) }

@@ -42,7 +42,7 @@ func (r *route) note(f *fault) {
 // asked for.
 type routes struct {
 	pool  *rpcpool.Pool
-	only  []string // the references that may be asked for; nil: any
+	only  []string // the references that may be asked for; none: any
 	reach func(*rpcpool.Chain) http.RoundTripper
 
 	mu    sync.Mutex // protects list
@@ -88,7 +88,7 @@ func (t *routes) find(ref, archive string) (*route, *fault) {
 	if !usableRef(ref) {
 		return nil, notServed("the path isn't a chain; call /8453, /eip155:8453 or /aptos:mainnet")
 	}
-	if t.only != nil && !slices.Contains(t.only, ref) {
+	if len(t.only) > 0 && !slices.Contains(t.only, ref) {
 		return nil, notServed("the gateway doesn't serve this chain; -chains says which it does")
 	}
 	level := rpcpool.ArchiveNone

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/bomzrpc/rpcpool"
 )
@@ -91,8 +92,10 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 	case opts.out == "":
 		return nil, errors.New("-out is missing: the file that the logs go to")
 	}
-	opts.query.Addresses, opts.query.Topics = splitList(addresses), splitList(topics)
-	opts.config.Proxies = splitList(getenv(envProxies))
+	// Appended, they are nil where there are none, as in a query that a file has.
+	opts.query.Addresses = append(opts.query.Addresses, strings.FieldsFunc(addresses, separates)...)
+	opts.query.Topics = append(opts.query.Topics, strings.FieldsFunc(topics, separates)...)
+	opts.config.Proxies = strings.FieldsFunc(getenv(envProxies), separates)
 	if opts.demo {
 		return opts, nil
 	}
@@ -109,11 +112,5 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 	return opts, err
 }
 
-func splitList(text string) (list []string) {
-	for part := range strings.SplitSeq(text, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			list = append(list, part)
-		}
-	}
-	return list
-}
+// separates tells whether a rune stands between the items of a list.
+func separates(r rune) bool { return r == ',' || unicode.IsSpace(r) }

@@ -200,4 +200,8 @@ func TestFlags(t *testing.T) {
 	require.Equal(t, rpcpool.LogFilter{Address: []string{"0xa", "0xb"}, Topics: []any{[]string{"0xc"}}}, opts.query.filter())
 	require.Equal(t, "finalized", opts.to)
 	require.Len(t, opts.config.Proxies, 2)
+
+	opts, err = parse([]string{"-chain", "1", "-from", "16", "-address", " , ", "-out", "x"}, func(string) string { return "" })
+	require.NoError(t, err)
+	require.Equal(t, logQuery{Chain: "1", From: 16}, opts.query, "as it is read back from a file")
 }
