@@ -361,7 +361,7 @@ func TestSnapshotHTTPClient(t *testing.T) {
 	})
 }
 
-// The issue of mixed states: without a snapshot, reads of one decision come from
+// The fault of mixed states: without a snapshot, reads of one decision come from
 // different blocks while RPCs fail over; with one they never do.
 func TestSnapshotNeverMixes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {

@@ -37,7 +37,7 @@ func newDisplay(out io.Writer, chain string, p plan) *display {
 func (d *display) show(m *measurement) {
 	fit := 0
 	for _, r := range m.rows {
-		if ready(r.state()) {
+		if ready(r.State) {
 			fit++
 		}
 	}

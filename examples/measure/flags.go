@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/bomzrpc/rpcpool"
 )
@@ -64,6 +65,8 @@ type options struct {
 	demo   bool
 	plan   plan
 	config rpcpool.Config
+
+	every, length, timeout string // as they are given
 }
 
 // usageError says what is wrong with the command line, without repeating any of
@@ -72,24 +75,29 @@ type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
 
-func parse(args []string, getenv func(string) string) (*options, error) {
-	opts := &options{}
-	var every, length, timeout string
+// newFlags gives the flags, which fill in o.
+func newFlags(o *options) *flag.FlagSet {
 	flags := flag.NewFlagSet("measure", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // its messages quote the arguments
-	flags.StringVar(&opts.chain, "chain", "", "")
-	flags.StringVar(&opts.file, "file", "", "")
-	flags.StringVar(&opts.file, "config", "", "")
-	flags.StringVar(&opts.csv, "csv", "", "")
-	flags.StringVar(&opts.plan.method, "method", headMethod, "")
-	flags.StringVar(&every, "every", "", "")
-	flags.StringVar(&length, "for", "", "")
-	flags.StringVar(&timeout, "timeout", "", "")
-	flags.BoolVar(&opts.demo, "demo", false, "")
+	flags.StringVar(&o.chain, "chain", "", "")
+	flags.StringVar(&o.file, "file", "", "")
+	flags.StringVar(&o.file, "config", "", "")
+	flags.StringVar(&o.csv, "csv", "", "")
+	flags.StringVar(&o.plan.method, "method", headMethod, "")
+	flags.StringVar(&o.every, "every", "", "")
+	flags.StringVar(&o.length, "for", "", "")
+	flags.StringVar(&o.timeout, "timeout", "", "")
+	flags.BoolVar(&o.demo, "demo", false, "")
 	flags.Func("proxy", "", func(raw string) error {
-		opts.config.Proxies = append(opts.config.Proxies, raw)
+		o.config.Proxies = append(o.config.Proxies, raw)
 		return nil
 	})
+	return flags
+}
+
+func parse(args []string, getenv func(string) string) (*options, error) {
+	opts := &options{}
+	flags := newFlags(opts)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil, flag.ErrHelp
 	} else if err != nil {
@@ -103,9 +111,9 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 		everyDefault, lengthDefault = demoEvery, demoLength
 	}
 	for _, err := range []error{
-		duration("-every", every, &opts.plan.every, everyDefault),
-		duration("-for", length, &opts.plan.length, lengthDefault),
-		duration("-timeout", timeout, &opts.config.Timeout, 0),
+		duration("-every", opts.every, &opts.plan.every, everyDefault),
+		duration("-for", opts.length, &opts.plan.length, lengthDefault),
+		duration("-timeout", opts.timeout, &opts.config.Timeout, 0),
 		opts.check(),
 	} {
 		if err != nil {
@@ -148,7 +156,7 @@ func (o *options) check() error {
 // find sees where the lists and the proxies come from.
 func (o *options) find(getenv func(string) string) (err error) {
 	if len(o.config.Proxies) == 0 && !o.demo {
-		o.config.Proxies = splitList(getenv(envProxies))
+		o.config.Proxies = strings.FieldsFunc(getenv(envProxies), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	}
 	if o.file != "" {
 		o.config.Directory, err = rpcpool.ReadStaticDirectory(o.file)
@@ -162,14 +170,4 @@ func param(arg string) any {
 		return json.RawMessage(arg)
 	}
 	return arg
-}
-
-func splitList(text string) []string {
-	var list []string
-	for item := range strings.SplitSeq(text, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			list = append(list, item)
-		}
-	}
-	return list
 }

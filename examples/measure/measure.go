@@ -68,8 +68,6 @@ type measurement struct {
 type row struct {
 	rpcpool.RPCStats // as of the last look
 
-	gone bool // it isn't listed any more
-
 	said     uint64 // samples in which it said its head
 	lags     uint64 // the sum of its lags in them
 	worstLag uint64
@@ -168,7 +166,7 @@ func (m *measurement) look(chain *rpcpool.Chain, began time.Time) {
 	}
 	for _, old := range before {
 		if old != nil {
-			old.gone = true
+			old.State = stateUnlisted
 			m.rows = append(m.rows, old)
 		}
 	}
@@ -182,7 +180,7 @@ func (r *row) take(s rpcpool.RPCStats) {
 		r.lags += s.Lag
 		r.worstLag = max(r.worstLag, s.Lag)
 	}
-	r.RPCStats, r.gone = s, false
+	r.RPCStats = s
 }
 
 // answers is the number of answers of all RPCs.
@@ -222,13 +220,6 @@ func unserved(rpcs []rpcpool.RPCStats, method string) bool {
 
 // stateUnlisted is that of an RPC which isn't listed any more.
 const stateUnlisted rpcpool.RPCState = "unlisted"
-
-func (r *row) state() rpcpool.RPCState {
-	if r.gone {
-		return stateUnlisted
-	}
-	return r.State
-}
 
 // ready tells whether the RPC is asked now.
 func ready(state rpcpool.RPCState) bool {

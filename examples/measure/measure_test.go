@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -47,7 +48,7 @@ func chainOf(t *testing.T, w *rpcpooltest.World, p plan) *rpcpool.Chain {
 
 func quiet(*measurement) {}
 
-// heads is the plan of the seed's kind: heads, every 10 s.
+// heads is the usual plan: heads, every 10 s.
 func heads(length time.Duration) plan {
 	return plan{method: headMethod, every: 10 * time.Second, length: length}
 }
@@ -242,7 +243,7 @@ func TestRowsOfAList(t *testing.T) {
 			[]string{m.rows[0].RPC, m.rows[1].RPC, m.rows[2].RPC})
 		assert.Zero(t, m.rows[0].Protocol)
 		assert.NotZero(t, m.rows[1].Protocol)
-		assert.Equal(t, stateUnlisted, m.rows[2].state())
+		assert.Equal(t, stateUnlisted, m.rows[2].State)
 		assert.InDelta(t, 35, m.rows[2].Served, 6)
 	})
 }
@@ -263,7 +264,7 @@ func sample() *measurement {
 				Mean: 42 * time.Millisecond, P50: 49 * time.Millisecond, P95: 49 * time.Millisecond, P99: 49 * time.Millisecond,
 			}},
 			{RPCStats: rpcpool.RPCStats{RPC: "https://elsewhere.test/***", State: rpcpool.StateWrongChain, Head: 1000, Attempts: 1, Semantic: 1}},
-			{gone: true, RPCStats: rpcpool.RPCStats{RPC: "https://gone.test/***", State: rpcpool.StateCooling, Until: now.Add(time.Hour)}},
+			{RPCStats: rpcpool.RPCStats{RPC: "https://gone.test/***", State: stateUnlisted, Until: now.Add(time.Hour)}},
 		},
 	}
 }
@@ -279,7 +280,7 @@ In 2 of them no RPC answered: that may be a proxy's fault, or this machine's, no
 1 more attempts failed by the proxies' own fault.
 `
 
-// The table has a column for each of the seed's, and says what isn't known by a dash.
+// The table has all its columns, and says what isn't known by a dash.
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, sample().writeTable(&out))
@@ -451,9 +452,9 @@ func TestHelp(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	assert.Equal(t, statusOK, run(t.Context(), []string{"-h"}, &stdout, &stderr))
 	assert.Empty(t, stderr.String())
-	for flag := range strings.FieldsSeq("chain file proxy every for csv method timeout demo") {
-		assert.Contains(t, stdout.String(), "\n  -"+flag+" ")
-	}
+	newFlags(&options{}).VisitAll(func(f *flag.Flag) {
+		assert.Regexp(t, `(?m)^ +-`+f.Name+` `, stdout.String())
+	})
 }
 
 // A list and a pool of the environment's are measured alike, through the proxies of the

@@ -60,8 +60,8 @@ func (m *measurement) heights(r *row) (head, lag, worst string) {
 
 // shownState is the state, with the time that it still lasts.
 func (r *row) shownState(now time.Time) string {
-	state := string(r.state())
-	if !r.gone && now.Before(r.Until) {
+	state := string(r.State)
+	if r.State != stateUnlisted && now.Before(r.Until) {
 		state += fmt.Sprintf(" %ds", int(r.Until.Sub(now).Round(time.Second)/time.Second))
 	}
 	return state
@@ -101,7 +101,7 @@ func (m *measurement) writeCSV(out io.Writer) error {
 		for _, d := range []time.Duration{r.Mean, r.P50, r.P95, r.P99} {
 			record = append(record, milliseconds(d))
 		}
-		_ = w.Write(append(record, strconv.FormatUint(r.Ejections, 10), string(r.state())))
+		_ = w.Write(append(record, strconv.FormatUint(r.Ejections, 10), string(r.State)))
 	}
 	w.Flush()
 	return w.Error()
