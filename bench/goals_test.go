@@ -26,7 +26,7 @@ func filled() facts {
 	for _, path := range []string{pathKnown, pathChunked} {
 		largeFacts(b, path, some)
 	}
-	logsFacts(b, 100, logsWorkers, some)
+	logsFacts(b, 100, some)
 	crowdFacts(b, 1000, some)
 	peersBehind(b.facts)
 	return b.facts

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 )
 
@@ -91,8 +90,7 @@ type turn struct {
 }
 
 func takeTurns(turns []turn) error {
-	rand.Shuffle(len(turns), func(i, k int) { turns[i], turns[k] = turns[k], turns[i] })
-	for _, t := range turns {
+	for _, t := range shuffled(turns) {
 		if err := t.take(); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}

@@ -119,32 +119,18 @@ type jsAnswer struct {
 
 // jsClient is a client in a process of its own.
 type jsClient struct {
-	name   string
-	writer *json.Encoder
-	reader *json.Decoder
-	stop   func()
+	*conversation
+	name string
 }
 
 func startJS(ctx context.Context, folder, name string, urls []string) (*jsClient, error) {
 	child := exec.CommandContext(ctx, "node", "--expose-gc", "clients.mjs", name)
 	child.Dir = folder
-	child.Stderr = os.Stderr
-	input, err := child.StdinPipe()
+	talk, err := talkTo(child)
 	if err != nil {
 		return nil, err
 	}
-	output, err := child.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := child.Start(); err != nil {
-		return nil, err
-	}
-	c := &jsClient{name: name, writer: json.NewEncoder(input), reader: json.NewDecoder(output)}
-	c.stop = func() {
-		_ = input.Close()
-		_ = child.Wait()
-	}
+	c := &jsClient{talk, name}
 	if _, err := c.do(jsCommand{Do: "open", URLs: urls}); err != nil {
 		c.stop()
 		return nil, err

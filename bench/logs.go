@@ -27,7 +27,6 @@ func logs(ctx context.Context, b *bench) ([]table, error) {
 	}
 	contenders := leave(singles, nameDefault, nameRetryable, nameFailsafe, nameHedged) // which wait as bare-tuned does
 	pieces := pick(b, 100, 24)
-	workers := logsWorkers
 	w := b.addrs.plain()
 	clients, err := makeAll(contenders, setup{proxy: w.proxy, ca: b.addrs.CA, urls: w.urls(1, pathLogs)})
 	if err != nil {
@@ -36,7 +35,7 @@ func logs(ctx context.Context, b *bench) ([]table, error) {
 	defer clients.close()
 	r := results{}
 	for range pick(b, 7, 2) {
-		for _, n := range workers {
+		for _, n := range logsWorkers {
 			for _, c := range shuffled(contenders) {
 				if err := logsOnce(ctx, clients[c.name], c.name, pieces, n, r); err != nil {
 					return nil, fmt.Errorf("%s, %d workers: %w", c.name, n, err)
@@ -44,8 +43,8 @@ func logs(ctx context.Context, b *bench) ([]table, error) {
 			}
 		}
 	}
-	logsFacts(b, pieces, workers, r)
-	return []table{logsTable(contenders, pieces, workers, r)}, nil
+	logsFacts(b, pieces, r)
+	return []table{logsTable(contenders, pieces, r)}, nil
 }
 
 func logsOnce(ctx context.Context, c *client, name string, pieces, workers int, r results) error {
@@ -116,7 +115,7 @@ func idealLogs(pieces, workers int) float64 {
 	return float64((pieces+workers-1)/workers) * millis(logsLatency)
 }
 
-func logsTable(contenders []contender, pieces int, workers []int, r results) table {
+func logsTable(contenders []contender, pieces int, r results) table {
 	t := table{
 		section: "Logs in pieces",
 		title:   fmt.Sprintf("%d pieces of %s blocks, %v of thought for each", pieces, number(pieceBlocks, 0), logsLatency),
@@ -126,13 +125,13 @@ func logsTable(contenders []contender, pieces int, workers []int, r results) tab
 		},
 		head: []string{"client"},
 	}
-	for _, n := range workers {
+	for _, n := range logsWorkers {
 		t.head = append(t.head, workersName(n)+", ms", "× ideal")
 	}
 	t.head = append(t.head, "CPU at 16, ms")
 	for _, c := range contenders {
 		cells := []string{c.name}
-		for _, n := range workers {
+		for _, n := range logsWorkers {
 			of := r[c.name][workersName(n)]
 			cells = append(cells, of.cell(0), number(of.median()/idealLogs(pieces, n), 2))
 		}
@@ -142,9 +141,9 @@ func logsTable(contenders []contender, pieces int, workers []int, r results) tab
 }
 
 // logsFacts are what the goals are about.
-func logsFacts(b *bench, pieces int, workers []int, r results) {
+func logsFacts(b *bench, pieces int, r results) {
 	ours := r[nameOurs]
-	for _, n := range workers {
+	for _, n := range logsWorkers {
 		b.facts[logsFact("ideal", n)] = ours[workersName(n)].median() / idealLogs(pieces, n)
 		b.facts[logsFact("speed", n)] = ours[workersName(1)].median() / ours[workersName(n)].median()
 	}

@@ -71,9 +71,9 @@ func (r results) ratio(contender, base, what string) values {
 	return r[contender][what].over(r[base][what])
 }
 
-// shuffled gives the contenders in a random order, one of its own for each pass, so
-// that none always follows the same.
-func shuffled(all []contender) []contender {
+// shuffled gives contenders, or their turns, in a random order, one of its own for each
+// pass, so that none always follows the same.
+func shuffled[T any](all []T) []T {
 	order := slices.Clone(all)
 	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	return order

@@ -231,17 +231,8 @@ func startServers(ctx context.Context) (*serverProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	child := exec.CommandContext(ctx, self, serveWord)
-	child.Stderr = os.Stderr
-	input, err := child.StdinPipe()
+	talk, err := talkTo(exec.CommandContext(ctx, self, serveWord))
 	if err != nil {
-		return nil, err
-	}
-	output, err := child.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := child.Start(); err != nil {
 		return nil, err
 	}
 	p := &serverProcess{}
@@ -249,10 +240,9 @@ func startServers(ctx context.Context) (*serverProcess, error) {
 		if p.control != nil {
 			p.control.close()
 		}
-		_ = input.Close()
-		_ = child.Wait()
+		talk.stop()
 	}
-	if err = json.NewDecoder(output).Decode(&p.addrs); err == nil {
+	if err = talk.reader.Decode(&p.addrs); err == nil {
 		p.control, err = dialControl(ctx, p.addrs.Control)
 	}
 	if err != nil {
