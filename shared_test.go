@@ -2,11 +2,15 @@ package rpcpool_test
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -358,10 +362,16 @@ type brokenView struct {
 	publish func(ctx context.Context) error
 	follow  func(ctx context.Context, take func([]rpcpool.Fact)) error
 	tries   atomic.Int64
+
+	mu   sync.Mutex // protects told
+	told []rpcpool.Fact
 }
 
-func (v *brokenView) Publish(ctx context.Context, _ []rpcpool.Fact) error {
+func (v *brokenView) Publish(ctx context.Context, facts []rpcpool.Fact) error {
 	v.tries.Add(1)
+	v.mu.Lock()
+	v.told = append(v.told, facts...)
+	v.mu.Unlock()
 	return v.publish(ctx)
 }
 
@@ -369,10 +379,12 @@ func (v *brokenView) Follow(ctx context.Context, take func([]rpcpool.Fact)) erro
 	return v.follow(ctx, take)
 }
 
-// A view that errs, panics, returns at once, or hangs without heeding its context, harms no
-// call and no Close, and costs one log line.
+// A view that errs, panics, returns at once, or hangs without heeding its context, also after
+// it said something, harms no call and no Close, and costs one log line; also when what was
+// found out first is over and found out again.
 func TestFleetWithABrokenView(t *testing.T) {
 	secret := errors.New("no such host, auth word-a refused")
+	warning := rpcpool.Fact{Kind: rpcpool.FactCooldown, From: "another", Chain: "eip155:1", ID: idOfRPC("http://r2.test/key-r2"), For: time.Hour}
 	for name, view := range map[string]*brokenView{
 		"errs": {
 			publish: func(context.Context) error { return secret },
@@ -390,24 +402,35 @@ func TestFleetWithABrokenView(t *testing.T) {
 			publish: func(context.Context) error { hang(); return nil },
 			follow:  func(context.Context, func([]rpcpool.Fact)) error { hang(); return nil },
 		},
+		"speaks and hangs": {
+			publish: func(context.Context) error { hang(); return nil },
+			follow: func(_ context.Context, take func([]rpcpool.Fact)) error {
+				take([]rpcpool.Fact{warning})
+				hang()
+				return nil
+			},
+		},
 	} {
 		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 			var log lockedBuffer
 			w.List("1", w.Node("r1", rpcpooltest.Status(500).Times(50)), w.Node("r2"))
 			a := openBot(t, w, view, w.Proxy("a"), func(c *rpcpool.Config) {
+				c.Mode = rpcpool.RoundRobin
 				c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 			})
 			began := time.Now()
-			for range 50 {
+			for range 100 {
 				before := time.Now()
 				call(t, a, "eth_x")
 				require.Zero(t, time.Since(before), name)
 				time.Sleep(time.Second)
 			}
-			require.Equal(t, 50*time.Second, time.Since(began))
+			require.Equal(t, 100*time.Second, time.Since(began))
+			require.Equal(t, 2, requestsOf(w, "r1"), "it cooled for 60 s and was tried again")
 			require.Less(t, view.tries.Load(), int64(15), "it is tried less and less often")
 			require.GreaterOrEqual(t, view.tries.Load(), int64(1))
 			stats := a.SharedStats()
+			require.Equal(t, name == "speaks and hangs", stats.Taken == 1)
 			require.False(t, stats.Connected, name)
 			require.Equal(t, uint64(1), stats.Outages)
 			before := time.Now()
@@ -463,18 +486,89 @@ func TestFleetAfterAnOutage(t *testing.T) {
 // Facts travel together, ten times a second at most, and no secret is in one.
 func TestFleetFactsTravelTogether(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
-		w.List("1", w.Node("r1", rpcpooltest.Error(-32601, "method not found")), w.Node("r2"))
+		r2 := w.NodeAt("r2", "http://r2.test/key-r2?token=token-of-r2")
+		w.List("1", w.Node("r1", rpcpooltest.Error(-32601, "method not found")), r2)
 		view := &brokenView{
 			publish: func(context.Context) error { return nil },
 			follow:  func(ctx context.Context, _ func([]rpcpool.Fact)) error { <-ctx.Done(); return ctx.Err() },
 		}
-		a := openBot(t, w, view, w.Proxy("a"))
+		proxy := w.Proxy("a")
+		a := openBot(t, w, view, proxy)
 		for i := range 200 {
 			call(t, a, fmt.Sprint("debug_", i))
 			time.Sleep(5 * time.Millisecond)
 		}
 		require.InDelta(t, 10, view.tries.Load(), 1)
+
+		r2.Script(rpcpooltest.Status(500))
+		_, err := a.Chain("1").Call(t.Context(), "eth_x")
+		require.Error(t, err)
+		proxy.Script(rpcpooltest.ProxyRefuseLogin())
+		time.Sleep(time.Hour) // the connections are closed, r2 isn't cooling
+		_, err = a.Chain("1").Call(t.Context(), "eth_y")
+		require.Error(t, err)
+		time.Sleep(learned)
+		require.NoError(t, a.Close()) // from now on nobody publishes
+		view.mu.Lock()
+		defer view.mu.Unlock()
+		require.Subset(t, kinds(view.told), []rpcpool.FactKind{rpcpool.FactUnsupported, rpcpool.FactCooldown, rpcpool.FactProxyDead})
+		require.GreaterOrEqual(t, len(w.Secrets()), 5)
+		for i := range view.told {
+			for _, secret := range w.Secrets() {
+				require.NotContains(t, fmt.Sprintf("%+v", view.told[i]), secret)
+			}
+		}
 	})
+}
+
+// A view that goes on saying things after its Follow has ended, or after Close, isn't heard:
+// nothing of that counts.
+func TestFleetHearsNobodyAfterFollow(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.List("1", w.Node("r1"), w.Node("r2"))
+		takes := make(chan func([]rpcpool.Fact), 2)
+		view := &brokenView{
+			publish: func(context.Context) error { return nil },
+			follow: func(ctx context.Context, take func([]rpcpool.Fact)) error {
+				takes <- take
+				if len(takes) < cap(takes) {
+					return nil // the first one ends at once
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			},
+		}
+		a := openBot(t, w, view, w.Proxy("a"))
+		call(t, a, "eth_x")
+		time.Sleep(time.Second)
+		require.Len(t, takes, 2)
+		ended, current := <-takes, <-takes
+		warning := []rpcpool.Fact{
+			{Kind: rpcpool.FactCooldown, From: "another", Chain: "eip155:1", ID: idOfRPC("http://r1.test/key-r1"), For: time.Minute},
+			{Kind: "nonsense"},
+		}
+
+		ended(warning)
+		require.Empty(t, warnedOf(a))
+		require.Zero(t, a.SharedStats().Taken)
+		require.Zero(t, a.SharedStats().Refused)
+		require.False(t, a.SharedStats().Connected, "nor does it tell that the view is there")
+
+		current(warning)
+		require.Equal(t, []int{0}, warnedOf(a))
+		require.Equal(t, uint64(1), a.SharedStats().Taken)
+		require.NoError(t, a.Close())
+		current(warning)
+		require.Equal(t, uint64(1), a.SharedStats().Taken)
+		require.Equal(t, uint64(1), a.SharedStats().Refused)
+	})
+}
+
+// idOfRPC is the id of an RPC in the view of a fleet without a secret.
+func idOfRPC(url string) string {
+	mac := hmac.New(sha256.New, nil)
+	mac.Write([]byte("rpc\x00" + url))
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // Facts that aren't well-formed are put aside and counted.
