@@ -57,7 +57,7 @@ func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
 		e.meter.end(&out, v.took)
 		p.meter.end(&out, v.took)
 	}()
-	out = req.send(ctx, target{chain: k.key, endpoint: e, proxy: p})
+	out = req.send(ctx, target{chain: k.key, endpoint: e, proxy: p, stays: k.line.resort})
 	v.took = time.Since(start)
 	k.arrived = k.arrived || req == k.req && out.before
 	if out.verdict != VerdictOK && out.verdict != VerdictCaller {

@@ -90,7 +90,7 @@ func (b *batchRun) scout(g *batchGroup) []batchAnswer {
 func (b *batchRun) post(g *batchGroup) (answers []batchAnswer, refused bool) {
 	ctx, cancel := b.within(g.allotted)
 	defer cancel()
-	given, why := g.to.endpoint.conns.enter(ctx)
+	given, why := g.to.endpoint.conns.enter(ctx, g.to.stays)
 	if why != "" {
 		return g.all(notSent(why)), false
 	}

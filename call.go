@@ -95,7 +95,7 @@ var jsonHeader = http.Header{"Content-Type": {"application/json"}, "Accept": {"a
 
 // send is one attempt.
 func (r *callRequest) send(ctx context.Context, to target) outcome {
-	return to.endpoint.conns.carry(ctx, func() outcome { return r.sendNow(ctx, to) })
+	return to.carry(ctx, func() outcome { return r.sendNow(ctx, to) })
 }
 
 func (r *callRequest) sendNow(ctx context.Context, to target) outcome {

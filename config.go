@@ -123,9 +123,9 @@ type Config struct {
 	// 429, or 503 with a Retry-After, are left alone for as long as they ask for, 900 s
 	// at most, instead of cooling down. Default: 0, the call ends at once.
 	MaxWait time.Duration
-	// LastResort has a call that finds all RPCs cooling ask them all the same, first the one
-	// whose cooldown ends first, instead of failing at once. Those that asked for a rest or
-	// are on another chain are left alone. Default: false (rule A4.1).
+	// LastResort has a call, before it gives up, ask those RPCs that it hasn't tried because
+	// they are cooling, each once, first the one whose cooldown ends first. Those that asked
+	// for a rest or are on another chain are left alone. Default: false (rule A4.1).
 	LastResort bool
 	// VerifyChainID has each RPC of an EVM chain asked for eth_chainId before its first
 	// use and after each of its failures; one on another chain is left out until the

@@ -23,8 +23,8 @@ func newConnLine(places int) *connLine { return &connLine{places: make(chan stru
 // enter waits for a place, which must be left again. given is how much of ctx's time was
 // left then, where that was less than half: too little to blame the RPC for; else 0. Where
 // there is no place before ctx ends, or the RPC is left alone meanwhile, nothing may be sent,
-// and why says it.
-func (l *connLine) enter(ctx context.Context) (given time.Duration, why string) {
+// and why says it. Who stays does so also where the RPC is left alone.
+func (l *connLine) enter(ctx context.Context, stays bool) (given time.Duration, why string) {
 	if l == nil {
 		return 0, ""
 	}
@@ -39,7 +39,7 @@ func (l *connLine) enter(ctx context.Context) (given time.Duration, why string) 
 	case <-ctx.Done():
 		return 0, fmt.Sprintf("no connection came free in time, all %d are in use", cap(l.places))
 	}
-	if l.faults.Load() != faults {
+	if l.faults.Load() != faults && !stays {
 		l.leave()
 		return 0, "the RPC failed others while the request stood in line for a connection"
 	}
@@ -64,12 +64,13 @@ func (l *connLine) turnAway() {
 }
 
 // carry sends a request once there is a place for it.
-func (l *connLine) carry(ctx context.Context, send func() outcome) outcome {
-	given, why := l.enter(ctx)
+func (to target) carry(ctx context.Context, send func() outcome) outcome {
+	line := to.endpoint.conns
+	given, why := line.enter(ctx, to.stays)
 	if why != "" {
 		return notSent(why)
 	}
-	defer l.leave()
+	defer line.leave()
 	out := send()
 	out.hadOnly(given)
 	return out

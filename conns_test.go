@@ -177,6 +177,57 @@ func TestLeavingTheLine(t *testing.T) {
 	})
 }
 
+// A dial isn't given up because its request was sent over a connection that came free
+// meanwhile: the next request has what it brings. One that nobody has a use for ends with
+// its attempt, or a little later.
+func TestLateDialServesTheNext(t *testing.T) {
+	call := func(t *testing.T, chain *rpcpool.Chain) {
+		_, err := chain.Call(t.Context(), "eth_chainId")
+		require.NoError(t, err)
+	}
+	for name, hangs := range map[string]bool{"brings a connection": false, "hangs": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+				p := w.Proxy("p1")
+				w.List("1", w.Node("r1", rpcpooltest.Result("0x1").Delay(time.Second)))
+				chain := open(t, w).Chain("1")
+				call(t, chain)
+				late := rpcpooltest.ProxyCarry().Delay(3 * time.Second)
+				if hangs {
+					late = rpcpooltest.ProxyBlackHole()
+				}
+				p.Script(late)
+				dials := len(w.Network.Dials())
+				queue(t, 2, func() error { call(t, chain); return nil }) // one waits for the other's
+				require.Len(t, w.Network.Dials(), dials+1)
+				require.Equal(t, 2, w.Network.OpenConns(p.Addr()))
+				time.Sleep(3*time.Second + time.Millisecond)
+				if hangs {
+					require.Equal(t, 1, w.Network.OpenConns(p.Addr()))
+					return
+				}
+				queue(t, 2, func() error { call(t, chain); return nil })
+				require.Len(t, w.Network.Dials(), dials+1, "the late connection is used")
+			})
+		})
+	}
+}
+
+// Late dials count among the connections to an RPC: a crowd that is served over few doesn't
+// dial more and more.
+func TestLateDialsAreBounded(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		p := w.Proxy("p1", rpcpooltest.ProxyCarry().Times(1), rpcpooltest.ProxyBlackHole())
+		w.List("1", w.Node("r1", rpcpooltest.Result("0x1").Delay(100*time.Millisecond)))
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxConns = 3 }).Chain("1")
+		queue(t, 30, func() error {
+			_, err := chain.Call(t.Context(), "eth_chainId")
+			require.LessOrEqual(t, w.Network.OpenConns(p.Addr()), 3)
+			return err
+		})
+	})
+}
+
 // LastResort asks RPCs that cool where there are no others, the one whose cooldown ends
 // first at first, each once in a call, and none that asked for a rest.
 func TestLastResort(t *testing.T) {
@@ -232,6 +283,40 @@ func TestLastResort(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A call turns to those that cool also where one didn't, and failed it, and only then.
+func TestLastResortComesLast(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1",
+			w.Node("r1", rpcpooltest.Status(500).Times(1), rpcpooltest.Result("0x1")),
+			w.Node("r2", rpcpooltest.Result("0x2").Times(1), rpcpooltest.Status(500)))
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxRounds, cfg.LastResort = 1, true }).Chain("1")
+		for _, want := range []string{`"0x2"`, `"0x1"`} {
+			raw, err := chain.Call(t.Context(), "eth_chainId")
+			require.NoError(t, err)
+			require.Equal(t, want, string(raw))
+		}
+		require.Equal(t, []string{"r1 p1 eth_chainId", "r2 p1 eth_chainId", "r2 p1 eth_chainId", "r1 p1 eth_chainId"}, w.Requests())
+	})
+}
+
+// Who asks an RPC although it cools stays in the line for it, whatever others hear of it.
+func TestLastResortStaysInLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1", w.Node("r1", rpcpooltest.Status(500).Delay(time.Second)))
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxConns, cfg.MaxRounds, cfg.LastResort = 1, 1, true }).Chain("1")
+		_, _ = chain.Call(t.Context(), "eth_chainId")
+		queue(t, 3, func() error {
+			_, err := chain.Call(t.Context(), "eth_chainId")
+			var nobody *rpcpool.NoHealthyRPCError
+			require.ErrorAs(t, err, &nobody)
+			require.Len(t, nobody.Attempts, 1, "%v", err)
+			return nil
+		})
+	})
 }
 
 // Who was sent away from the line has asked nobody: the RPC is no tried one for the last

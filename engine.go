@@ -28,6 +28,7 @@ type target struct {
 	chain    string // the chain's key
 	endpoint *endpoint
 	proxy    *proxy
+	stays    bool // in the line for a connection also where the RPC is left alone meanwhile
 }
 
 // call is one request on its way round the ring.
@@ -247,15 +248,9 @@ func (k *call) prepare(round int) step {
 // where one comes back meanwhile; the limit is for proxies that do nothing else.
 func (k *call) walkRing() step {
 	for range 4 + 2*len(k.pool.proxies.proxies) {
-		s := k.walk()
-		for s == next && k.waitForTurn() {
-			s = k.walk()
-		}
-		if k.err != nil {
-			return finished
-		}
-		if s == next {
-			s = k.checkSuspects()
+		s := k.walkOn(k.lineUp)
+		if s == next && k.pool.lastResort {
+			s = k.walkOn(k.lineUpTheRest)
 		}
 		if s != anew {
 			return s
@@ -264,12 +259,28 @@ func (k *call) walkRing() step {
 	return next
 }
 
+// walkOn walks until nobody is left to try or to wait for, and then sees whether that is a
+// proxy's doing.
+func (k *call) walkOn(lineUp func() bool) step {
+	s := k.walk(lineUp)
+	for s == next && k.waitForTurn() {
+		s = k.walk(lineUp)
+	}
+	if k.err != nil {
+		return finished
+	}
+	if s == next {
+		return k.checkSuspects()
+	}
+	return s
+}
+
 // walk tries the candidates in turn. They are taken once, at its start: what
 // changes meanwhile counts in the next walk (rule A4.2a).
-func (k *call) walk() step {
+func (k *call) walk(lineUp func() bool) step {
 	k.trials, k.waits.full = k.trials[:0], k.waits.full[:0]
 	defer k.passTurnOn()
-	if !k.lineUp() {
+	if !lineUp() {
 		return next
 	}
 	for i := 0; ; i++ {
@@ -288,41 +299,6 @@ func (k *call) walk() step {
 		if s != next {
 			return s
 		}
-	}
-}
-
-// lineUp takes the candidates of a walk that begins now; false where there is no list.
-func (k *call) lineUp() bool {
-	c := k.chain
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.restoreCursor()
-	k.release()
-	if c.ring == nil {
-		return false
-	}
-	now := time.Now()
-	k.line.lineUp(c, &k.want, k.demand.home, now)
-	if len(k.line.list) == 0 && k.pool.lastResort {
-		k.line.resortTo(k.tried, now)
-	}
-	if k.want.spread && len(k.line.list) > 0 {
-		k.reserve(k.line.list[0])
-	}
-	return true
-}
-
-// reserve counts the call in where calls are spread. The caller holds the chain's lock.
-func (k *call) reserve(e *endpoint) {
-	k.reserved = e
-	e.reserved++
-}
-
-// release gives up what was reserved. The caller holds the chain's lock.
-func (k *call) release() {
-	if k.reserved != nil {
-		k.reserved.reserved--
-		k.reserved = nil
 	}
 }
 

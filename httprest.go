@@ -155,7 +155,7 @@ func (*restRequest) piece() logPieceNeeds  { return logPieceNeeds{} }
 
 // send is one attempt.
 func (r *restRequest) send(ctx context.Context, to target) outcome {
-	return to.endpoint.conns.carry(ctx, func() outcome { return r.sendNow(ctx, to) })
+	return to.carry(ctx, func() outcome { return r.sendNow(ctx, to) })
 }
 
 func (r *restRequest) sendNow(ctx context.Context, to target) outcome {

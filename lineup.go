@@ -22,7 +22,51 @@ type lineup struct {
 	lone  bool        // there is no other
 	room  [1]*endpoint
 
-	resort bool // all are cooling, and are asked all the same
+	resort bool // those that cool are asked all the same
+}
+
+// lineUp takes the candidates of a walk that begins now; false where there is no list.
+func (k *call) lineUp() bool {
+	c := k.chain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.restoreCursor()
+	k.release()
+	if c.ring == nil {
+		return false
+	}
+	k.line.lineUp(c, &k.want, k.demand.home, time.Now())
+	if k.want.spread && len(k.line.list) > 0 {
+		k.reserve(k.line.list[0])
+	}
+	return true
+}
+
+// lineUpTheRest is lineUp for the last resort.
+func (k *call) lineUpTheRest() bool {
+	c := k.chain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k.release()
+	if c.ring == nil {
+		return false
+	}
+	k.line.lineUpTheRest(c, &k.want, k.tried, time.Now())
+	return true
+}
+
+// reserve counts the call in where calls are spread. The caller holds the chain's lock.
+func (k *call) reserve(e *endpoint) {
+	k.reserved = e
+	e.reserved++
+}
+
+// release gives up what was reserved. The caller holds the chain's lock.
+func (k *call) release() {
+	if k.reserved != nil {
+		k.reserved.reserved--
+		k.reserved = nil
+	}
 }
 
 // lineUp makes the candidates of a walk that begins now. home is the URL of the one to begin
@@ -41,18 +85,18 @@ func (l *lineup) lineUp(c *chainState, w *wanted, home string, now time.Time) {
 	l.lone = l.whole && len(l.list) == 1
 }
 
-// resortTo makes the candidates of what cools, where there are no others: all but those that
-// the call has tried, the one whose cooldown ends first at first (see [Config.LastResort]).
-// The caller holds c.mu.
-func (l *lineup) resortTo(tried map[string]bool, now time.Time) {
+// lineUpTheRest makes the candidates of a call's last resort: all that it hasn't tried, those
+// included that cool, the one that is back first at first (see [Config.LastResort]). The
+// caller holds c.mu, and there is a ring.
+func (l *lineup) lineUpTheRest(c *chainState, w *wanted, tried map[string]bool, now time.Time) {
+	*l = lineup{ring: c.ring, cursor: c.cursor, want: w, list: l.room[:0], whole: true, resort: true}
 	for step := range l.ring.endpoints {
-		e := l.ring.from(l.cursor, step)
-		if e.health.cooling(now) && !e.barred(now) && !tried[e.url] && l.want.suits(e, now) {
+		if e := l.ring.from(l.cursor, step); !e.barred(now) && !tried[e.url] && w.suits(e, now) {
 			l.list = append(l.list, e)
 		}
 	}
 	slices.SortStableFunc(l.list, func(a, b *endpoint) int { return a.backAt(now).Compare(b.backAt(now)) })
-	l.resort, l.lone = true, len(l.list) == 1
+	l.lone = len(l.list) == 1
 }
 
 func (l *lineup) lookForFirst(c *chainState, now time.Time) {

@@ -87,20 +87,22 @@ func TestCandidatesAreThoseOfTheStart(t *testing.T) {
 	}
 }
 
-// checkLastResort looks at whom a call would turn to as a last resort: RPCs that cool and
-// are left alone for nothing else, the one that is back first at first, and none twice.
+// checkLastResort looks at whom a call would turn to as a last resort: RPCs that are left
+// alone for nothing but a cooldown, the one that is back first at first, and none twice.
 func checkLastResort(t *testing.T, k *call) {
 	now := time.Now()
-	l := lineup{ring: k.chain.ring, cursor: k.chain.cursor, want: &k.want}
 	tried := k.chain.ring.endpoints[0]
-	l.resortTo(map[string]bool{tried.url: true}, now)
-	last := now
+	var l lineup
+	l.lineUpTheRest(k.chain, &k.want, map[string]bool{tried.url: true}, now)
+	var last time.Time
 	for _, e := range l.list {
 		require.NotSame(t, tried, e)
 		require.False(t, e.expelled || e.backOff.lasts(now), e.label)
-		require.True(t, e.backAt(now).After(now))
 		require.False(t, e.backAt(now).Before(last), "%s is back before the one before it", e.label)
 		last = e.backAt(now)
+	}
+	for _, e := range k.chain.ring.endpoints[1:] {
+		require.Equal(t, !e.barred(now) && k.want.suits(e, now), slices.Contains(l.list, e), e.label)
 	}
 }
 

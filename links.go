@@ -65,6 +65,9 @@ func newProxy(dial *proxydial.Proxy, p *poolState) *proxy {
 	}
 	targetTLS := &tls.Config{RootCAs: p.rootCAs, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}
 	tunnel := newTransport()
+	// Who stands in line for a connection has one place for each that there may be. (The
+	// other transport counts those to all RPCs as one.)
+	tunnel.MaxConnsPerHost = p.maxConns
 	tunnel.DialContext = l.dialTunnel
 	tunnel.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return l.dialTLS(ctx, addr, targetTLS)
@@ -97,6 +100,7 @@ func newTransport() *http.Transport {
 func fresh(t *http.Transport) *http.Transport {
 	f := t.Clone()
 	f.MaxIdleConnsPerHost = -1 // none is kept, and no header says so
+	f.MaxConnsPerHost = 0
 	return f
 }
 
@@ -170,13 +174,14 @@ func (l *links) dialTLS(ctx context.Context, addr string, config *tls.Config) (n
 func (l *links) bind(ctx context.Context) (bound context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stopPool := context.AfterFunc(l.working, cancel)
-	stopAttempt := context.AfterFunc(proxydial.AttemptFrom(ctx).Own(), cancel)
+	stopAttempt := proxydial.AttemptFrom(ctx).OnEnd(cancel)
 	return ctx, func() { stopPool(); stopAttempt(); cancel() }
 }
 
 // linkConn is a connection that Close of the pool can find. Until something is
-// written on it, it belongs to the attempt that dialled it and ends with that:
-// net/http would keep one that came too late, and it would outlive its attempt.
+// written on it, it belongs to the attempt that dialled it and ends with that, unless
+// that was served over another one: net/http would keep one that came too late, and it
+// would outlive its attempt.
 type linkConn struct {
 	net.Conn
 	links *links
@@ -208,8 +213,9 @@ func (l *links) track(ctx context.Context, conn net.Conn) (net.Conn, error) {
 		_ = conn.Close()
 		return nil, ErrClosed
 	}
-	tracked.forsake = context.AfterFunc(proxydial.AttemptFrom(ctx).Own(), func() {
-		if tracked.state.CompareAndSwap(connUnused, connAbandoned) {
+	attempt := proxydial.AttemptFrom(ctx)
+	tracked.forsake = context.AfterFunc(attempt.Own(), func() {
+		if !attempt.Served() && tracked.state.CompareAndSwap(connUnused, connAbandoned) {
 			_ = tracked.end()
 		}
 	})
@@ -296,6 +302,7 @@ func (t *trip) gotConn(info httptrace.GotConnInfo) {
 	if !ok {
 		return
 	}
+	t.attempt.SetServed()
 	t.reused.Store(info.Reused)
 	t.writes.Store(conn.writes.Load())
 	t.reads.Store(conn.reads.Load())

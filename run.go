@@ -111,7 +111,7 @@ func (f *fare) pay() error {
 
 func (r *runRequest) call(ctx context.Context, to target, fare *fare) (outcome, exchange) {
 	watch := &watchedTransport{
-		ctx: ctx, proxy: to.proxy, base: to.endpoint.target, conns: to.endpoint.conns, limit: r.pool.maxResponseBytes, once: r.once, fare: fare,
+		ctx: ctx, proxy: to.proxy, base: to.endpoint.target, conns: to.endpoint.conns, stays: to.stays, limit: r.pool.maxResponseBytes, once: r.once, fare: fare,
 	}
 	defer watch.retire()
 	err := r.fn(ctx, to.endpoint.url, &http.Client{
@@ -221,6 +221,7 @@ type watchedTransport struct {
 	once  bool // the function has effects
 	fare  *fare
 	conns *connLine
+	stays bool // see target
 
 	mu      sync.Mutex // protects what follows
 	retired bool
@@ -302,7 +303,7 @@ func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 // enter waits for a connection to the RPC. leave gives it back, at the latest when the
 // function has returned.
 func (t *watchedTransport) enter(req *http.Request) (leave func(), err error) {
-	given, why := t.conns.enter(t.ctx)
+	given, why := t.conns.enter(t.ctx, t.stays)
 	if why != "" {
 		failed := &linkError{crowded: why, err: errors.New(why)}
 		t.change(func(last *exchange) { last.follow(exchange{scheme: req.URL.Scheme, failed: failed}) })

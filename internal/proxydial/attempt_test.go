@@ -27,6 +27,9 @@ func TestAttempt(t *testing.T) {
 	none.SetPhase(proxydial.PhaseReady)
 	assert.Equal(t, proxydial.PhaseNone, none.Phase())
 	assert.Equal(t, context.Background(), none.Own())
+	none.SetServed()
+	assert.False(t, none.Served())
+	none.OnEnd(func() { t.Error("nothing ends") })()
 
 	ctx, attempt := proxydial.WithAttempt(t.Context())
 	assert.Equal(t, proxydial.PhaseNone, attempt.Phase())

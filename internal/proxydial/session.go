@@ -32,12 +32,11 @@ type session struct {
 func (d *Dialer) newSession(ctx context.Context) (s *session, release func()) {
 	whole, cancelWhole := context.WithCancel(ctx)
 	s = &session{proxy: d.Proxy, attempt: AttemptFrom(ctx), whole: whole, limit: whole}
-	forget, cancelLimit := func() bool { return true }, func() {}
+	forget, cancelLimit := s.attempt.OnEnd(cancelWhole), func() {}
 	if d.HandshakeTimeout > 0 {
 		s.limit, cancelLimit = context.WithTimeout(whole, d.HandshakeTimeout)
 	}
 	if s.attempt != nil {
-		forget = context.AfterFunc(s.attempt.Context, cancelWhole)
 		s.limit = withKnownDeadline(s.limit, s.attempt.Context)
 	}
 	return s, func() {
@@ -178,10 +177,15 @@ func (s *session) read(b []byte) error {
 
 // end gives why the session must end, with the cause that the context was given;
 // 0 and nil while it need not. The attempt's end comes first: the other contexts
-// may end as its consequence, and then know less. The limit has the caller's end
-// and cause, being derived from its context.
+// may end as its consequence, and then know less; but where the attempt was served,
+// the session may outlive it. The limit has the caller's end and cause, being derived
+// from its context.
 func (s *session) end() (Reason, error) {
-	for _, ctx := range [...]context.Context{s.attempt.Own(), s.limit} {
+	ends := []context.Context{s.attempt.Own(), s.limit}
+	if s.attempt.Served() {
+		ends = ends[1:]
+	}
+	for _, ctx := range ends {
 		err := ctx.Err()
 		if err == nil {
 			continue
