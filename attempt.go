@@ -74,7 +74,7 @@ func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
 		}
 		out.early = k.endedEarly(&out, given, v.took)
 	}
-	if k.careful {
+	if k.caution != nil {
 		out = k.inspect(v, req, out, start)
 	}
 	k.note(e, p, req.method(), &out, v.took)

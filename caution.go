@@ -10,19 +10,31 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+// caution is what a call makes sure of, and what it has found out.
+type caution struct {
+	demand   headDemand
+	policy   Freshness
+	sawStale bool // an RPC was passed over because of its head
+	held     *heldAnswer
+	trials   []*probe // of other calls, whose RPCs were passed over in this walk
+}
+
 // beCareful says what must be made sure of before this call's request goes to an RPC.
 // With none of the features in use it costs a look at three fields and at the context.
 func (k *call) beCareful() {
 	c := k.chain
-	k.careful = k.pool.verifyChainID || c.policy != nil
 	token, hasToken := k.ctx.Value(tokenKey{}).(ReadToken)
-	if c.policy == nil && !hasToken || k.shape.method == "" {
+	if !k.pool.verifyChainID && c.policy == nil && !hasToken {
 		return
 	}
-	if isPinned(k.req) {
-		return // its block is fixed, whatever the heads are
+	fixed := k.shape.method == "" || isPinned(k.req) // its block is, whatever the heads are
+	if fixed && !k.pool.verifyChainID && c.policy == nil {
+		return
 	}
-	k.careful = true
+	k.caution = &caution{}
+	if fixed || c.policy == nil && !hasToken {
+		return
+	}
 	k.demand = headDemandOf(k.shape.method, k.req.encodedParams())
 	if c.policy != nil {
 		k.policy = *c.policy

@@ -54,7 +54,7 @@ func (k *call) exhausted() error {
 	c := k.chain
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k.sawStale || k.demand.latest && c.allLag(time.Now()) {
+	if k.caution != nil && (k.sawStale || k.demand.latest && c.allLag(time.Now())) {
 		return c.staleError(k.attempts, &k.demand, &k.policy, time.Now())
 	}
 	err := &NoHealthyRPCError{Chain: c.ref, Attempts: k.attempts}

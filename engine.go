@@ -42,14 +42,8 @@ type call struct {
 	want  wanted
 	line  lineup // of the walk under way
 
-	// What makes sure of before a request goes to an RPC; see admission.go.
-	careful  bool // any of it
+	*caution // what is made sure of before a request goes to an RPC; nil: nothing
 	here     visit
-	demand   headDemand
-	policy   Freshness
-	sawStale bool // an RPC was passed over because of its head
-	held     *heldAnswer
-	trials   []*probe // of other calls, whose RPCs were passed over in this walk
 	waits    waits
 
 	attempts      []Attempt
@@ -180,7 +174,7 @@ func (k *call) abandon() {
 
 func (c *chainState) newCall(ctx context.Context, req request) *call {
 	k := &call{ctx: ctx, pool: c.pool, chain: c, req: req, shape: shapeOf(req.method(), req.encodedParams())}
-	k.want = wanted{method: k.shape.method, read: k.shape.read, logPieceNeeds: req.piece()}
+	k.want = wanted{shape: &k.shape, logPieceNeeds: req.piece()}
 	k.want.spread = k.want.spread || c.pool.mode == LeastOutstanding
 	return k
 }
@@ -278,7 +272,10 @@ func (k *call) walkOn(lineUp func() bool) step {
 // walk tries the candidates in turn. They are taken once, at its start: what
 // changes meanwhile counts in the next walk (rule A4.2a).
 func (k *call) walk(lineUp func() bool) step {
-	k.trials, k.waits.full = k.trials[:0], k.waits.full[:0]
+	k.waits.full = k.waits.full[:0]
+	if k.caution != nil {
+		k.trials = k.trials[:0]
+	}
 	defer k.passTurnOn()
 	if !lineUp() {
 		return next
@@ -318,7 +315,7 @@ func (k *call) visit(v *visit) step {
 	}
 	for {
 		req := k.req
-		if k.careful {
+		if k.caution != nil {
 			question, s, settled := k.admit(v)
 			if settled {
 				return s

@@ -2,6 +2,7 @@ package rpcpool
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -26,8 +27,8 @@ var effects = []string{
 	"requestAirdrop",
 }
 
-// repeats says which methods may be sent twice. The zero value knows the default list.
-type repeats struct{ more []string }
+// repeats says which methods may be sent twice.
+type repeats struct{ effects methodSet }
 
 // newRepeats adds a user's methods to the default list.
 func newRepeats(more []string) (repeats, error) {
@@ -38,21 +39,42 @@ func newRepeats(more []string) (repeats, error) {
 				"%q is no method; give a name such as \"my_pay\", or the beginning of names and an asterisk, \"my_*\"", pattern)}
 		}
 	}
-	return repeats{append([]string(nil), more...)}, nil
+	return repeats{newMethodSet(effects, more)}, nil
 }
 
 // allow tells whether the same request may be sent twice without a second effect.
-func (r *repeats) allow(method string) bool {
-	return !matchesAny(effects, method) && !matchesAny(r.more, method)
+func (r *repeats) allow(method string) bool { return !r.effects.has(method) }
+
+// methodSet is a set of methods. As it is asked for every request, it compares a method
+// only with the beginnings of names in its own namespace, which is all up to the first
+// underscore.
+type methodSet struct {
+	names     map[string]bool
+	prefixes  map[string][]string // by namespace
+	elsewhere []string            // prefixes that are too short to have one
 }
 
-func matchesAny(patterns []string, method string) bool {
-	for _, pattern := range patterns {
-		if prefix, open := strings.CutSuffix(pattern, "*"); pattern == method || open && strings.HasPrefix(method, prefix) {
-			return true
+func newMethodSet(patterns ...[]string) methodSet {
+	s := methodSet{names: map[string]bool{}, prefixes: map[string][]string{}}
+	for _, pattern := range slices.Concat(patterns...) {
+		prefix, open := strings.CutSuffix(pattern, "*")
+		space, _, spaced := strings.Cut(prefix, "_")
+		switch {
+		case !open:
+			s.names[pattern] = true
+		case spaced:
+			s.prefixes[space] = append(s.prefixes[space], prefix)
+		default:
+			s.elsewhere = append(s.elsewhere, prefix)
 		}
 	}
-	return false
+	return s
+}
+
+func (s *methodSet) has(method string) bool {
+	begins := func(prefix string) bool { return strings.HasPrefix(method, prefix) }
+	space, _, _ := strings.Cut(method, "_")
+	return s.names[method] || slices.ContainsFunc(s.prefixes[space], begins) || slices.ContainsFunc(s.elsewhere, begins)
 }
 
 // ranPerhaps tells whether a request that must not be sent twice may have had its effect

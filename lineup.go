@@ -35,7 +35,11 @@ func (k *call) lineUp() bool {
 	if c.ring == nil {
 		return false
 	}
-	k.line.lineUp(c, &k.want, k.demand.home, time.Now())
+	home := ""
+	if k.caution != nil {
+		home = k.demand.home
+	}
+	k.line.lineUp(c, &k.want, home, time.Now())
 	if k.want.spread && len(k.line.list) > 0 {
 		k.reserve(k.line.list[0])
 	}

@@ -246,9 +246,8 @@ func (e *endpoint) markPruned(read blockRead, now time.Time) {
 
 // wanted is what a walk looks for in the ring.
 type wanted struct {
-	method  string
+	*shape  // what the request says of itself
 	need    requirement
-	read    blockRead
 	exclude map[string]bool // URLs out for this call: they refused the range, or lack the block
 	logPieceNeeds
 }

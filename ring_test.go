@@ -37,7 +37,7 @@ func TestCandidatesWrapFromTheCursorAndPassOver(t *testing.T) {
 	e := r.endpoints
 	e[0].markUnsupported("debug_x", at(0))
 	e[3].health.record(&failure{at: at(0)})
-	w := wanted{method: "debug_x", need: requirement{sendTx: true}, exclude: map[string]bool{e[5].url: true}}
+	w := wanted{shape: &shape{method: "debug_x"}, need: requirement{sendTx: true}, exclude: map[string]bool{e[5].url: true}}
 
 	require.Equal(t, []string{"r3", "r2"}, names(candidates(r, 2, w, at(1))))
 	w.method = "debug_y"
@@ -53,7 +53,7 @@ func TestCandidatesWrapFromTheCursorAndPassOver(t *testing.T) {
 func TestCandidatesPutWideLogRangesFirst(t *testing.T) {
 	narrow, wide := capsOf(true, 1000, ArchiveNone), capsOf(true, 10000, ArchiveNone)
 	r := testRing(t, narrow, wide, narrow, wide)
-	w := wanted{need: requirement{logs: true, preferWide: true}}
+	w := wanted{shape: &shape{}, need: requirement{logs: true, preferWide: true}}
 	require.Equal(t, []string{"r4", "r2", "r3", "r1"}, names(candidates(r, 2, w, at(0))))
 	w.need.preferWide = false
 	require.Equal(t, []string{"r3", "r4", "r1", "r2"}, names(candidates(r, 2, w, at(0))))

@@ -16,7 +16,7 @@ type shape struct {
 	read   blockRead
 	old    bool // one of the reads that need an archive for old blocks (rule A3)
 
-	from, to logEdge // the bounds of a log query
+	bounds *logBounds // of a log query; nil where they aren't told
 }
 
 // blockRead is the block that a request reads from, where it names one by number.
@@ -25,6 +25,8 @@ type blockRead struct {
 	block    uint64
 	numbered bool
 }
+
+type logBounds struct{ from, to logEdge }
 
 // logEdge is a bound of a log query.
 type logEdge struct {
@@ -98,9 +100,9 @@ func (s *shape) readFilter(params []byte) {
 	if json.Unmarshal(params, &filters) != nil || len(filters) == 0 || len(filters[0].BlockHash) > 0 {
 		return
 	}
-	s.from, s.to = logEdgeOf(filters[0].FromBlock), logEdgeOf(filters[0].ToBlock)
-	if s.from.known && !s.from.head {
-		s.read = blockRead{kind: "logs", block: s.from.number, numbered: true}
+	s.bounds = &logBounds{logEdgeOf(filters[0].FromBlock), logEdgeOf(filters[0].ToBlock)}
+	if from := s.bounds.from; from.known && !from.head {
+		s.read = blockRead{kind: "logs", block: from.number, numbered: true}
 	}
 }
 
@@ -132,8 +134,11 @@ func (s *shape) need(archive Archive, head uint64) requirement {
 // logSpan gives the number of blocks that a log query asks for, as far as its
 // bounds tell; 0 where they don't.
 func (s *shape) logSpan(head uint64) uint64 {
-	from, okFrom := s.from.at(head)
-	to, okTo := s.to.at(head)
+	if s.bounds == nil {
+		return 0
+	}
+	from, okFrom := s.bounds.from.at(head)
+	to, okTo := s.bounds.to.at(head)
 	if !okFrom || !okTo || from > to {
 		return 0
 	}

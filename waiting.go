@@ -106,7 +106,7 @@ func (k *call) passTurnOn() {
 // one of them may be tried. False where there is nothing to wait for, or the call ended.
 func (k *call) waitForTurn() bool {
 	var turn, decided <-chan struct{}
-	if len(k.trials) > 0 {
+	if k.caution != nil && len(k.trials) > 0 {
 		decided = k.trials[0].done
 	}
 	if len(k.waits.full) > 0 {
@@ -194,7 +194,7 @@ func (k *call) waitForAnRPC() bool {
 		wait += rand.N(jitter)
 	}
 	k.waits.done++
-	if k.careful {
+	if k.caution != nil {
 		k.sawStale = false
 	}
 	timer := time.NewTimer(wait)
@@ -219,7 +219,7 @@ func (k *call) nextChance(now time.Time) time.Time {
 		return time.Time{}
 	}
 	at := c.ring.firstBack(k.want.need, now)
-	if k.sawStale {
+	if k.caution != nil && k.sawStale {
 		look := now.Add(min(max(c.heads.pace.perBlock()/8, minFreshWait), maxFreshWait))
 		if at.IsZero() || look.Before(at) {
 			at = look
