@@ -12,54 +12,71 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Recipes of the cookbook do what they say, run as they are written: each file of
-// testdata/cookbook is a test with a line "//recipe: HEADING", in whose place it has the
-// first block under that heading. A block that is a whole program stands beside its test.
+// The recipes of the cookbook do what they say, run as they are written: where a file of
+// testdata/cookbook has a line "//recipe: HEADING", the first block under that heading is put
+// in. A block that is a whole file stands beside its test.
 func TestDocsRecipes(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs(".")
 	require.NoError(t, err)
-	tests, err := filepath.Glob("testdata/cookbook/*_test.go")
+	files, err := filepath.Glob("testdata/cookbook/*_test.go")
 	require.NoError(t, err)
-	require.NotEmpty(t, tests)
 
 	module := docModule(t, root)
-	for _, name := range tests {
+	var run []string
+	for _, name := range files {
 		text, err := os.ReadFile(name)
 		require.NoError(t, err)
-		before, rest, found := strings.Cut(string(text), "//recipe: ")
-		require.True(t, found, name)
-		heading, after, _ := strings.Cut(rest, "\n")
-		recipe := recipeOf(t, heading)
-
-		folder := filepath.Join(module, strings.TrimSuffix(filepath.Base(name), "_test.go"))
-		require.NoError(t, os.Mkdir(folder, 0o700))
-		code := fmt.Sprintf("//line %s:%d\n%s", filepath.Join(root, recipe.page), recipe.line, recipe.code)
-		if parse(recipe.code) != nil {
-			require.NoError(t, os.WriteFile(filepath.Join(folder, "recipe.go"), []byte(code), 0o600))
-			code = ""
+		folder := filepath.Join(module, packageOf(t, string(text)))
+		require.NoError(t, os.MkdirAll(folder, 0o700))
+		var code strings.Builder
+		for i, line := range strings.Split(string(text), "\n") {
+			heading, found := strings.CutPrefix(strings.TrimSpace(line), "//recipe: ")
+			if !found {
+				code.WriteString(line + "\n")
+				continue
+			}
+			run = append(run, heading)
+			recipe := recipeOf(t, heading)
+			block := fmt.Sprintf("//line %s:%d\n%s", filepath.Join(root, recipe.page), recipe.line, recipe.code)
+			if parse(recipe.code) != nil {
+				require.NoError(t, os.WriteFile(filepath.Join(folder, "recipe.go"), []byte(block), 0o600))
+				block = ""
+			}
+			fmt.Fprintf(&code, "%s//line %s:%d\n", block, filepath.Join(root, name), i+2)
 		}
-		back := fmt.Sprintf("//line %s:%d\n", filepath.Join(root, name), strings.Count(before, "\n")+2)
-		test := strings.TrimRight(before, "\t") + code + back + after
-		require.NoError(t, os.WriteFile(filepath.Join(folder, "recipe_test.go"), []byte(test), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, filepath.Base(name)), []byte(code.String()), 0o600))
 	}
-	run := exec.CommandContext(t.Context(), "go", "test", "-mod=mod", "-count=1", "-timeout=2m", "./...")
-	run.Dir = module
-	run.Env = append(os.Environ(), "GOWORK=off")
-	said, err := run.CombinedOutput()
+	headings := regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(readPage(t, cookbook), -1)
+	for _, heading := range headings {
+		require.Contains(t, run, heading[1], "a recipe that is never run")
+	}
+	test := exec.CommandContext(t.Context(), "go", "test", "-mod=mod", "-count=1", "-timeout=2m", "./...")
+	test.Dir = module
+	test.Env = append(os.Environ(), "GOWORK=off")
+	said, err := test.CombinedOutput()
 	require.NoError(t, err, "go test of the recipes: %s", said)
+}
+
+const cookbook = "docs/COOKBOOK.md"
+
+// packageOf gives the name of a file's package; files of the same one are built together.
+func packageOf(t *testing.T, code string) string {
+	t.Helper()
+	clause := regexp.MustCompile(`(?m)^package (\w+)$`).FindStringSubmatch(code)
+	require.NotNil(t, clause)
+	return clause[1]
 }
 
 // recipeOf gives the first block of Go under a heading of the cookbook.
 func recipeOf(t *testing.T, heading string) docBlock {
 	t.Helper()
-	const page = "docs/COOKBOOK.md"
-	text := readPage(t, page)
+	text := readPage(t, cookbook)
 	at := regexp.MustCompile(`(?m)^## ` + regexp.QuoteMeta(heading) + `$`).FindStringIndex(text)
-	require.NotNil(t, at, "%s has no recipe %q", page, heading)
+	require.NotNil(t, at, "%s has no recipe %q", cookbook, heading)
 	line := strings.Count(text[:at[0]], "\n")
 	section, _, _ := strings.Cut(text[at[1]:], "\n## ")
-	blocks := goBlocks(page, section)
+	blocks := goBlocks(cookbook, section)
 	require.NotEmpty(t, blocks, heading)
 	blocks[0].line += line
 	return blocks[0]

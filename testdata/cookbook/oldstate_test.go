@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/bomzrpc/rpcpool"
 	"github.com/bomzrpc/rpcpool/rpcpooltest"
@@ -23,22 +22,16 @@ func oldStateRecipe(ctx context.Context, pool *rpcpool.Pool, account string, use
 func TestOldState(t *testing.T) {
 	none, recent, full := "none", "recent", "full"
 	for _, has := range []*string{&full, &recent} {
-		synctest.Test(t, func(t *testing.T) {
-			world := rpcpooltest.New(t)
-			world.Proxy("p")
+		inWorld(t, func(t *testing.T, world *rpcpooltest.World) {
 			chain := rpcpooltest.NewEVM(1, 20_000)
 			plain := rpcpooltest.List(world.Node("plain", chain.Serve(rpcpooltest.PrunedBelow(19_900))))
 			other := rpcpooltest.List(world.Node("other", chain.Serve()))
 			plain.Caps.Archive, other.Caps.Archive = &none, has
 			world.Pool.Lists("1", rpcpooltest.PoolList("eip155:1", plain, other))
-			pool, err := rpcpool.New(world.Config())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer pool.Close()
+			pool := newPool(t, world.Config())
 			var balance string
-			err = oldStateRecipe(t.Context(), pool, "0x4200000000000000000000000000000000000006", func(b json.RawMessage) { balance = string(b) })
-			asked := fmt.Sprint(world.Requests())
+			err := oldStateRecipe(t.Context(), pool, account, func(b json.RawMessage) { balance = string(b) })
+			asked := asked(world)
 			if has == &full {
 				if err != nil || balance != `"0x10"` || asked != "[other p eth_getBalance]" { // a balance is its block's number
 					t.Errorf("%s, %v; asked were %s", balance, err, asked)

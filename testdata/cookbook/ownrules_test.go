@@ -2,10 +2,8 @@ package cookbook
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/bomzrpc/rpcpool"
 	"github.com/bomzrpc/rpcpool/rpcpooltest"
@@ -31,22 +29,16 @@ func TestOwnRules(t *testing.T) {
 		{"eth_feeHistory", -32099, "Lost a shard: 7 of 8", true, "[acme p eth_feeHistory]"},
 		{"eth_call", 3, "execution reverted: lost a shard", true, "[acme p eth_call]"},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			world := rpcpooltest.New(t)
-			world.Proxy("p")
+		inWorld(t, func(t *testing.T, world *rpcpooltest.World) {
 			world.List("1", world.Node("acme", rpcpooltest.Error(test.code, test.words)), world.Node("good", rpcpooltest.Result("0x1")))
 			cfg := world.Config()
 			if test.rules {
 				cfg = ownRulesRecipe(cfg)
 			}
-			pool, err := rpcpool.New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer pool.Close()
-			_, err = pool.Chain("1").Call(t.Context(), test.method)
+			pool := newPool(t, cfg)
+			_, err := pool.Chain("1").Call(t.Context(), test.method)
 			var said *rpcpool.RPCError
-			if asked := fmt.Sprint(world.Requests()); asked != test.asked || errors.As(err, &said) == strings.Contains(asked, "good") {
+			if asked := asked(world); asked != test.asked || errors.As(err, &said) == strings.Contains(asked, "good") {
 				t.Errorf("%+v: %v; asked were %s", test, err, asked)
 			}
 		})

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/bomzrpc/rpcpool"
 	"github.com/bomzrpc/rpcpool/rpcpooltest"
@@ -34,20 +33,14 @@ func restRing(world *rpcpooltest.World, chain, path string) (good *rpcpooltest.N
 // Each API's paths are joined as its RPCs want them; reads, and what is signed, go on to the
 // next RPC, and what isn't safe doesn't.
 func TestREST(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		world := rpcpooltest.New(t)
-		world.Proxy("p")
+	inWorld(t, func(t *testing.T, world *rpcpooltest.World) {
 		nodes := map[string]*rpcpooltest.Node{
 			"cosmoshub":     restRing(world, "cosmoshub", "/key-1/rest"),
 			"aptos:mainnet": restRing(world, "aptos:mainnet", "/key-2"),
 			"tron:mainnet":  restRing(world, "tron:mainnet", "/key-3/jsonrpc"),
 		}
-		pool, err := rpcpool.New(world.Config())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer pool.Close()
-		err = restRecipe(pool, func(_, aptos, tron *http.Client, res *http.Response) {
+		pool := newPool(t, world.Config())
+		err := restRecipe(pool, func(_, aptos, tron *http.Client, res *http.Response) {
 			if body, err := io.ReadAll(res.Body); string(body) != `{"of":"cosmoshub"}` || err != nil {
 				t.Errorf("%s, %v", body, err)
 			}

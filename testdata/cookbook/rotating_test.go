@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -83,14 +82,10 @@ func TestRotatingProxies(t *testing.T) {
 		world := rpcpooltest.New(t)
 		defer gateway(t, world).Close()
 		world.List("1", world.Node("r1", rpcpooltest.Status(403).Via("exit-1"), rpcpooltest.Result("0x1")), world.Node("r2"))
-		pool, err := rpcpool.New(rotatingRecipe(world.Config()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer pool.Close()
+		pool := newPool(t, rotatingRecipe(world.Config()))
 		chain := pool.Chain("1")
-		_, err = chain.Call(t.Context(), "eth_blockNumber")
-		if asked := fmt.Sprint(world.Requests()); err != nil || asked != "[r1 exit-1 eth_blockNumber r1 exit-2 eth_blockNumber]" {
+		_, err := chain.Call(t.Context(), "eth_blockNumber")
+		if asked := asked(world); err != nil || asked != "[r1 exit-1 eth_blockNumber r1 exit-2 eth_blockNumber]" {
 			t.Errorf("%v; asked were %s", err, asked)
 		}
 		if chain.Stats()[0].Cooling || len(pool.ProxyStats()) != 3 {

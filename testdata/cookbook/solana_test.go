@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 
 	"github.com/bomzrpc/rpcpool"
 	"github.com/bomzrpc/rpcpool/rpcpooltest"
@@ -21,19 +20,13 @@ func TestSolana(t *testing.T) {
 	taken := rpcpooltest.Result("5h6x")
 	processed := rpcpooltest.Error(-32002, "Transaction simulation failed: This transaction has already been processed")
 	for _, answer := range []rpcpooltest.Reply{taken, processed} {
-		synctest.Test(t, func(t *testing.T) {
-			world := rpcpooltest.New(t)
-			world.Proxy("p")
+		inWorld(t, func(t *testing.T, world *rpcpooltest.World) {
 			behind := world.Node("behind",
 				rpcpooltest.Error(-32005, "Node is behind by 152 slots").Method("getBalance").Times(1), rpcpooltest.Reset().Method("sendTransaction"))
 			good := world.Node("good", answer.Method("sendTransaction"),
 				rpcpooltest.Result(map[string]any{"context": map[string]any{"slot": 1}, "value": 7}))
 			world.List("solana:mainnet", behind, good)
-			pool, err := rpcpool.New(world.Config())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer pool.Close()
+			pool := newPool(t, world.Config())
 			balance, signature, err := solanaRecipe(t.Context(), pool, "4Nd1", "AQID")
 			if balance != 7 {
 				t.Errorf("the balance is %d", balance)
