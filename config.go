@@ -263,9 +263,6 @@ func (c *Config) resolve() (*settings, error) {
 	if s.log == nil {
 		s.log = slog.Default()
 	}
-	if s.dial == nil {
-		s.dial = (&net.Dialer{}).DialContext
-	}
 	for _, step := range []func(*settings) error{
 		c.checkNumbers, c.resolveProxies, c.resolveAPI, c.resolveCheckTarget, c.resolveCacheDir, c.resolveRules,
 		c.resolveHooks,

@@ -335,9 +335,12 @@ func replayedByNetHTTP(req *http.Request) bool {
 // needsFreshConn tells the same of requests that emptyBody would change: net/http has no
 // second try for what broke on a fresh connection.
 func needsFreshConn(req *http.Request) bool {
+	if !hasNoBody(req) {
+		return false
+	}
 	_, key := req.Header["Idempotency-Key"]
 	_, xKey := req.Header["X-Idempotency-Key"]
-	return hasNoBody(req) && (req.Method == http.MethodTrace || key || xKey)
+	return req.Method == http.MethodTrace || key || xKey
 }
 
 func hasNoBody(req *http.Request) bool { return req.Body == nil || req.Body == http.NoBody }
