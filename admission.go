@@ -208,7 +208,7 @@ func (v *visit) endProbe() {
 
 // inspect judges a good answer by what it tells of the RPC: a head under the mark, or
 // another chain, isn't good.
-func (k *call) inspect(v *visit, req request, out outcome, sent time.Time) outcome {
+func (k *call) inspect(v *visit, req request, out *outcome, sent time.Time) {
 	question := req != k.req
 	if question {
 		switch out.verdict {
@@ -217,21 +217,21 @@ func (k *call) inspect(v *visit, req request, out outcome, sent time.Time) outco
 				out.judgement, out.err = judgement{verdict: VerdictRPCFail, report: reportRPC}, nil
 			}
 		case VerdictOK:
-			out = k.checkAnswer(v, req.method(), out)
+			*out = k.checkAnswer(v, req.method(), *out)
 		}
 		if req.method() == methodBlockNumber && out.verdict == VerdictOK {
 			v.asked++
 		}
 	}
 	if out.verdict != VerdictOK || !k.demand.on {
-		return out
+		return
 	}
 	said := headSaid(req.method(), req.encodedParams(), out.result)
 	if !said.known {
 		if !question && k.demand.carries && k.chain.policy != nil {
-			return failed(VerdictNoState, "", "the answer names no block")
+			*out = failed(VerdictNoState, "", "the answer names no block")
 		}
-		return out
+		return
 	}
 	c, now := k.chain, time.Now()
 	c.mu.Lock()
@@ -255,11 +255,10 @@ func (k *call) inspect(v *visit, req request, out outcome, sent time.Time) outco
 	switch {
 	case !said.exact || !question && !k.demand.latest:
 	case judged.eject, judged.verdict != VerdictOK && !question:
-		return outcome{judgement: judgement{verdict: VerdictStale, report: reportRPC}, eject: judged.eject, detail: judged.detail, batch: out.batch}
+		*out = outcome{judgement: judgement{verdict: VerdictStale, report: reportRPC}, eject: judged.eject, detail: judged.detail, batch: out.batch}
 	case !question: // a question's answer is looked at by what is known then
 		out.doubt = judged.doubt
 	}
-	return out
 }
 
 // checkAnswer sees to it that a question was answered.

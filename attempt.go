@@ -23,17 +23,14 @@ func (k *call) firstProxy() *proxy {
 	return k.pool.proxies.current(now)
 }
 
-// attempt sends a request once: the call's own, or a question to the RPC. Where the
-// caller or the pool ended it, k.err says so and the outcome is nobody's. deaths is the
-// proxy's count at its start.
-func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
+// attempt sends a request once: the call's own, or a question to the RPC, and says in out
+// what came of it. Where the caller or the pool ended it, k.err says so and the outcome is
+// nobody's. deaths is the proxy's count at its start.
+func (k *call) attempt(v *visit, req request, out *outcome) (deaths uint64) {
 	e, p := v.e, v.proxy
 	deaths = p.deaths.Load()
-	if k.err = k.ended(); k.err != nil {
-		return outcome{}, deaths
-	}
-	if !k.takeLeave() {
-		return outcome{}, deaths
+	if k.err = k.ended(); k.err != nil || !k.takeLeave() {
+		return deaths
 	}
 	defer k.giveBack()
 	within := k.ctx
@@ -54,31 +51,39 @@ func (k *call) attempt(v *visit, req request) (out outcome, deaths uint64) {
 		if v.took == 0 { // the user's function panics
 			v.took = time.Since(start)
 		}
-		e.meter.end(&out, v.took)
-		p.meter.end(&out, v.took)
+		e.meter.end(out, v.took)
+		p.meter.end(out, v.took)
 	}()
-	out = req.send(ctx, target{chain: k.key, endpoint: e, proxy: p, stays: k.line.resort})
+	*out = req.send(ctx, target{chain: k.key, endpoint: e, proxy: p, stays: k.line.resort})
 	v.took = time.Since(start)
 	k.arrived = k.arrived || req == k.req && out.before
-	if out.verdict != VerdictOK && out.verdict != VerdictCaller {
-		if req == k.req {
-			k.arrived = k.arrived || out.arrived && out.ranPerhaps(true)
-		}
-		if k.err = k.ended(); k.err != nil {
-			k.leftOpen(v, &out)
-			return outcome{}, deaths
-		}
-		if out.unaffordable != nil {
-			k.err = k.unaffordable(out.unaffordable)
-			return outcome{}, deaths
-		}
-		out.early = k.endedEarly(&out, given, v.took)
+	if out.verdict != VerdictOK && out.verdict != VerdictCaller && k.brokenOff(v, req, out, given) {
+		*out = outcome{}
+		return deaths
 	}
 	if k.caution != nil {
-		out = k.inspect(v, req, out, start)
+		k.inspect(v, req, out, start)
 	}
-	k.note(e, p, req.method(), &out, v.took)
-	return out, deaths
+	k.note(e, p, req.method(), out, v.took)
+	return deaths
+}
+
+// brokenOff tells whether a failed attempt is nobody's, because the call has ended meanwhile
+// or can't pay for another one; k.err says which.
+func (k *call) brokenOff(v *visit, req request, out *outcome, given time.Duration) bool {
+	if req == k.req {
+		k.arrived = k.arrived || out.arrived && out.ranPerhaps(true)
+	}
+	if k.err = k.ended(); k.err != nil {
+		k.leftOpen(v, out)
+		return true
+	}
+	if out.unaffordable != nil {
+		k.err = k.unaffordable(out.unaffordable)
+		return true
+	}
+	out.early = k.endedEarly(out, given, v.took)
+	return false
 }
 
 // note keeps a failed attempt for the errors, and logs every one.

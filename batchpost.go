@@ -90,11 +90,11 @@ func (b *batchRun) scout(g *batchGroup) []batchAnswer {
 func (b *batchRun) post(g *batchGroup) (answers []batchAnswer, refused bool) {
 	ctx, cancel := b.within(g.allotted)
 	defer cancel()
-	given, why := g.to.endpoint.conns.enter(ctx, g.to.stays)
+	given, why := g.to.enter(ctx)
 	if why != "" {
 		return g.all(notSent(why)), false
 	}
-	defer g.to.endpoint.conns.leave()
+	defer g.to.leave()
 	if given > 0 {
 		g.allotted = min(g.allotted, given)
 	}

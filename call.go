@@ -94,8 +94,15 @@ func (*callRequest) piece() logPieceNeeds    { return logPieceNeeds{} }
 var jsonHeader = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}}
 
 // send is one attempt.
-func (r *callRequest) send(ctx context.Context, to target) outcome {
-	return to.carry(ctx, func() outcome { return r.sendNow(ctx, to) })
+func (r *callRequest) send(ctx context.Context, to target) (out outcome) {
+	given, why := to.enter(ctx)
+	if why != "" {
+		return notSent(why)
+	}
+	defer to.leave()
+	out = r.sendNow(ctx, to)
+	out.hadOnly(given)
+	return out
 }
 
 func (r *callRequest) sendNow(ctx context.Context, to target) outcome {

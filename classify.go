@@ -11,16 +11,16 @@ import (
 // judgement is what an answer means.
 type judgement struct {
 	verdict Verdict // VerdictOK only with sentOK
-	sentOK  bool    // a raw send answered "already known" (rule A6.3): success, the hash is computed here
 	report  string  // kind of report where the verdict stands; "" where none is sent
-	refused bool    // in words that are said before a request is run
-	pruned  bool    // no_state because the node has dropped it, rather than beyond its head
+	rule    string  // name of the row that decided; "" where only the status or the default did
 
 	span     uint64 // number of blocks that the message says is allowed; 0: none named
 	from, to uint64 // range that the message suggests, where hasRange
 	hasRange bool
 
-	rule string // name of the row that decided; "" where only the status or the default did
+	sentOK  bool // a raw send answered "already known" (rule A6.3): success, the hash is computed here
+	refused bool // in words that are said before a request is run
+	pruned  bool // no_state because the node has dropped it, rather than beyond its head
 }
 
 // classifier says what error answers mean (rule A6). It has no state: the table of

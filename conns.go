@@ -63,18 +63,12 @@ func (l *connLine) turnAway() {
 	}
 }
 
-// carry sends a request once there is a place for it.
-func (to target) carry(ctx context.Context, send func() outcome) outcome {
-	line := to.endpoint.conns
-	given, why := line.enter(ctx, to.stays)
-	if why != "" {
-		return notSent(why)
-	}
-	defer line.leave()
-	out := send()
-	out.hadOnly(given)
-	return out
+// enter waits for a place in the target's line. leave gives it back.
+func (to *target) enter(ctx context.Context) (given time.Duration, why string) {
+	return to.endpoint.conns.enter(ctx, to.stays)
 }
+
+func (to *target) leave() { to.endpoint.conns.leave() }
 
 // hadOnly notes that the RPC wasn't given all of an attempt's time; 0: it was.
 func (out *outcome) hadOnly(given time.Duration) {

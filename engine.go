@@ -324,14 +324,15 @@ func (k *call) visit(v *visit) step {
 				req = question
 			}
 		}
-		out, deaths := k.attempt(v, req)
+		var out outcome
+		deaths := k.attempt(v, req, &out)
 		if k.watch != nil {
 			k.tellAttempt(&out, v.took)
 		}
 		if k.err != nil {
 			return finished
 		}
-		if s := k.act(v, req, out, deaths); s != sameRPC {
+		if s := k.act(v, req, &out, deaths); s != sameRPC {
 			return s
 		}
 	}
@@ -341,7 +342,7 @@ func (k *call) visit(v *visit) step {
 // effect before it failed isn't sent again: a second one could have it twice (rule C2).
 // Neither is one whose answer broke off after a part of it was handed out (rule C5). Who
 // is at fault is so all the same.
-func (k *call) act(v *visit, req request, out outcome, deaths uint64) step {
+func (k *call) act(v *visit, req request, out *outcome, deaths uint64) step {
 	s := k.follow(v, req, out, deaths)
 	switch {
 	case out.mayHaveRun:
@@ -359,7 +360,7 @@ func (k *call) act(v *visit, req request, out outcome, deaths uint64) step {
 }
 
 // follow does what the table of rule A5 says.
-func (k *call) follow(v *visit, req request, out outcome, deaths uint64) step {
+func (k *call) follow(v *visit, req request, out *outcome, deaths uint64) step {
 	e, p := v.e, v.proxy
 	switch {
 	case out.crowded:
@@ -368,15 +369,15 @@ func (k *call) follow(v *visit, req request, out outcome, deaths uint64) step {
 		k.moveOn(e)
 		return next
 	case out.early:
-		return k.hurryOn(v, out)
+		return k.hurryOn(v, *out)
 	}
 	switch out.verdict {
 	case VerdictOK:
-		return k.answered(v, req, out)
+		return k.answered(v, req, *out)
 	case VerdictCaller:
-		return k.refused(out)
+		return k.refused(*out)
 	case VerdictProxyFail:
-		if s := k.proxyFailed(e, p, out, deaths); s != sameRPC {
+		if s := k.proxyFailed(e, p, *out, deaths); s != sameRPC {
 			return s
 		}
 		// Other calls may bring proxies back as fast as they fail here.
@@ -389,18 +390,18 @@ func (k *call) follow(v *visit, req request, out outcome, deaths uint64) step {
 	case VerdictIPBlocked:
 		other := k.otherProxy(p, v.triedOther)
 		if other == nil {
-			return k.rpcFailed(e, out)
+			return k.rpcFailed(e, *out)
 		}
 		v.proxy, v.triedOther = other, true
 		return sameRPC
 	case VerdictConnFail:
-		return k.connFailed(e, p, out, deaths)
+		return k.connFailed(e, p, *out, deaths)
 	case VerdictUnsupported, VerdictRange, VerdictNoState:
-		return k.passOver(e, req, out)
+		return k.passOver(e, req, *out)
 	case VerdictStale:
-		return k.stale(e, out)
+		return k.stale(e, *out)
 	case VerdictWrongChain:
-		return k.expel(e, out)
+		return k.expel(e, *out)
 	}
-	return k.rpcFailed(e, out)
+	return k.rpcFailed(e, *out)
 }

@@ -154,8 +154,15 @@ func (*restRequest) encodedParams() []byte { return nil }
 func (*restRequest) piece() logPieceNeeds  { return logPieceNeeds{} }
 
 // send is one attempt.
-func (r *restRequest) send(ctx context.Context, to target) outcome {
-	return to.carry(ctx, func() outcome { return r.sendNow(ctx, to) })
+func (r *restRequest) send(ctx context.Context, to target) (out outcome) {
+	given, why := to.enter(ctx)
+	if why != "" {
+		return notSent(why)
+	}
+	defer to.leave()
+	out = r.sendNow(ctx, to)
+	out.hadOnly(given)
+	return out
 }
 
 func (r *restRequest) sendNow(ctx context.Context, to target) outcome {

@@ -28,25 +28,28 @@ type outcome struct {
 	result json.RawMessage
 	err    error  // what the caller gets where the verdict is caller
 	detail string // masked
+	doubt  string // why others are asked before the answer is handed out; empty: they aren't
 
-	// refusedTarget says that the proxy refused this RPC in a way that can be the
-	// RPC's doing (rule A5.1).
-	refusedTarget bool
+	status     int           // the HTTP status, where it decided
+	retryAfter time.Duration // how long the RPC asks to be left alone; 0: it doesn't say
+	given      time.Duration // the time that it had, where that isn't the attempt's own; else 0
 
 	// batch is what this outcome has in common with those of the requests that
 	// travelled with this one; nil where it travelled alone.
 	batch *batchBlame
 
-	status     int           // the HTTP status, where it decided
-	retryAfter time.Duration // how long the RPC asks to be left alone; 0: it doesn't say
+	// unaffordable is why a request wasn't repeated that died with a kept connection, which
+	// is nobody's fault: a *BudgetError; nil else.
+	unaffordable error
 
-	doubt string // why others are asked before the answer is handed out; empty: they aren't
-	eject bool   // a stale answer is held against the RPC
+	// refusedTarget says that the proxy refused this RPC in a way that can be the
+	// RPC's doing (rule A5.1).
+	refusedTarget bool
 
-	early    bool          // the caller's deadline left it less time than an attempt has
-	crowded  bool          // it stood in line for a connection in vain
-	timedOut bool          // its time ran out
-	given    time.Duration // the time that it had, where that isn't the attempt's own; else 0
+	eject    bool // a stale answer is held against the RPC
+	early    bool // the caller's deadline left it less time than an attempt has
+	crowded  bool // it stood in line for a connection in vain
+	timedOut bool // its time ran out
 
 	// arrived says that a part of the request may have been written, for what can be
 	// repeated and is asked about later (rule C4).
@@ -59,10 +62,6 @@ type outcome struct {
 	// mayHaveRun says that the request may have had its effect and must not be
 	// repeated (rule C2).
 	mayHaveRun bool
-
-	// unaffordable is why a request wasn't repeated that died with a kept connection, which
-	// is nobody's fault: a *BudgetError; nil else.
-	unaffordable error
 
 	// partial says that the caller has read of an answer that broke off, and doesn't want
 	// it to begin anew (rule C5).

@@ -62,11 +62,13 @@ func crowdPass(ctx context.Context, b *bench, name string, callers int, r result
 
 // crowdOnce lets the callers loose.
 func crowdOnce(ctx context.Context, e errand) (map[string]float64, error) {
+	start := liveHeap()
 	c, err := e.client(crowdRings, e.Addrs.plain().urls(endpointCount, ""))
 	if err != nil {
 		return nil, err
 	}
-	defer c.close()
+	closeOnce := sync.OnceFunc(c.close)
+	defer closeOnce()
 	ctx, cancel := context.WithTimeout(ctx, e.Longest)
 	defer cancel()
 	memory := watchMemory()
@@ -92,10 +94,25 @@ func crowdOnce(ctx context.Context, e errand) (map[string]float64, error) {
 	for i, t := range took {
 		times[i] = millis(t)
 	}
-	return map[string]float64{
+	numbers := map[string]float64{
 		"ok": 100 * float64(ok.Load()) / float64(len(took)), "wall": millis(wall), "p50": times.median(), "p99": times.quantile(0.99),
 		"memory": memory.bytes() / 1e6, "goroutines": goroutines(),
-	}, nil
+	}
+	took, times = nil, nil
+	numbers["left"] = max(0, liveHeap()-start) / 1e6
+	closeOnce()
+	numbers["closed"] = max(0, liveHeap()-start) / 1e6
+	return numbers, nil
+}
+
+// liveHeap is how much of the heap is in use, when all that isn't is given back.
+func liveHeap() float64 {
+	for range 2 { // what has a finalizer goes in the second
+		runtime.GC()
+	}
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return float64(stats.HeapAlloc)
 }
 
 // watchGoroutines gives a function that says how many there were at most.
@@ -128,15 +145,17 @@ func crowdTable(callers int, step time.Duration, r results) table {
 		title:   fmt.Sprintf("%s callers × %d calls while all endpoints go through ok, 500, ok, 429, ok, refused", number(float64(callers), 0), crowdCalls),
 		notes: []string{
 			fmt.Sprintf("Each step lasts %v; at any time some endpoints are well. At most %d connections to one endpoint, where nothing else is said.", step, crowdConns),
+			"Memory is the most above the start. Left is what of the heap is in use when all calls have ended, connections that are kept included; closed, after Close.",
 			"By default a call of rpcpool fails at once while all endpoints cool down; with LastResort it asks them all the same.",
 		},
-		head: []string{"client", "ok %", "wall, ms", "wall × loop", "p50, ms", "p99, ms", "p99 × loop", "requests/call", "dials", "memory, MB", "goroutines"},
+		head: []string{"client", "ok %", "wall, ms", "wall × loop", "p50, ms", "p99, ms", "p99 × loop", "requests/call", "dials", "memory, MB", "goroutines", "left, MB", "closed, MB"},
 	}
 	for _, row := range crowdRings {
 		name := row.name
 		of := r[name]
 		t.row(name, of["ok"].single(1), of["wall"].cell(0), r.ratio(name, nameLoop, "wall").single(2), of["p50"].single(0), of["p99"].cell(0),
-			r.ratio(name, nameLoop, "p99").single(2), of["requests"].single(2), of["dials"].single(0), of["memory"].single(0), of["goroutines"].single(0))
+			r.ratio(name, nameLoop, "p99").single(2), of["requests"].single(2), of["dials"].single(0), of["memory"].single(0), of["goroutines"].single(0),
+			of["left"].single(1), of["closed"].single(1))
 	}
 	return t
 }
