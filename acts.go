@@ -14,7 +14,7 @@ func (k *call) answered(v *visit, req request, out outcome) step {
 	case req != k.req:
 		k.pool.proxies.served(v.proxy)
 		return sameRPC
-	case out.doubt != "":
+	case out.doubtful:
 		k.pool.proxies.served(v.proxy)
 		k.held = &heldAnswer{e: v.e, proxy: v.proxy, out: out, took: v.took}
 		return unconfirmed

@@ -257,7 +257,7 @@ func (k *call) inspect(v *visit, req request, out *outcome, sent time.Time) {
 	case judged.eject, judged.verdict != VerdictOK && !question:
 		*out = outcome{judgement: judgement{verdict: VerdictStale, report: reportRPC}, eject: judged.eject, detail: judged.detail, batch: out.batch}
 	case !question: // a question's answer is looked at by what is known then
-		out.doubt = judged.doubt
+		out.detail, out.doubtful = judged.doubt, judged.doubt != ""
 	}
 }
 

@@ -78,8 +78,8 @@ func (k *call) brokenOff(v *visit, req request, out *outcome, given time.Duratio
 		k.leftOpen(v, out)
 		return true
 	}
-	if out.unaffordable != nil {
-		k.err = k.unaffordable(out.unaffordable)
+	if out.unaffordable {
+		k.err = k.unaffordable(out.err)
 		return true
 	}
 	out.early = k.endedEarly(out, given, v.took)

@@ -14,13 +14,17 @@ type judgement struct {
 	report  string  // kind of report where the verdict stands; "" where none is sent
 	rule    string  // name of the row that decided; "" where only the status or the default did
 
-	span     uint64 // number of blocks that the message says is allowed; 0: none named
-	from, to uint64 // range that the message suggests, where hasRange
-	hasRange bool
+	hints   *rangeHints // nil where the message has none
+	sentOK  bool        // a raw send answered "already known" (rule A6.3): success, the hash is computed here
+	refused bool        // in words that are said before a request is run
+	pruned  bool        // no_state because the node has dropped it, rather than beyond its head
+}
 
-	sentOK  bool // a raw send answered "already known" (rule A6.3): success, the hash is computed here
-	refused bool // in words that are said before a request is run
-	pruned  bool // no_state because the node has dropped it, rather than beyond its head
+// rangeHints are what a message says of the range of blocks that it would take.
+type rangeHints struct {
+	span     uint64 // number of blocks that is allowed; 0: none named
+	from, to uint64 // range that is suggested, where hasRange
+	hasRange bool
 }
 
 // classifier says what error answers mean (rule A6). It has no state: the table of
@@ -275,7 +279,7 @@ func (r *compiledRow) judge(w *words) judgement {
 	case VerdictRPCFail:
 		j.report = reportRPC
 	case VerdictRange:
-		j.span, j.from, j.to, j.hasRange = hintsOf(w)
+		j.hints = hintsOf(w)
 	}
 	return j
 }

@@ -125,16 +125,15 @@ func TestClassifyReadsOutHints(t *testing.T) {
 	for _, k := range recordedCases(t) {
 		j := k.classify(c)
 		if j.verdict != VerdictRange {
-			assert.Zero(t, j.span, k.ID)
-			assert.False(t, j.hasRange, k.ID)
+			assert.Nil(t, j.hints, k.ID)
 			continue
 		}
 		t.Run(k.ID, func(t *testing.T) {
-			assert.Equal(t, k.HintSpan, j.span, "span: %s %s", k.Message, k.Data)
-			assert.Equal(t, len(k.HintRange) == 2, j.hasRange, "range: %s %s", k.Message, k.Data)
+			assert.Equal(t, k.HintSpan, j.hints.span, "span: %s %s", k.Message, k.Data)
+			assert.Equal(t, len(k.HintRange) == 2, j.hints.hasRange, "range: %s %s", k.Message, k.Data)
 			if len(k.HintRange) == 2 {
-				assert.Equal(t, k.HintRange[0], j.from)
-				assert.Equal(t, k.HintRange[1], j.to)
+				assert.Equal(t, k.HintRange[0], j.hints.from)
+				assert.Equal(t, k.HintRange[1], j.hints.to)
 			}
 		})
 	}

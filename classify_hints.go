@@ -9,18 +9,19 @@ import "strings"
 
 // hintsOf reads the number of blocks and the range that a message, or else its
 // data, suggests.
-func hintsOf(w *words) (span, from, to uint64, hasRange bool) {
+func hintsOf(w *words) *rangeHints {
+	h := new(rangeHints)
 	for _, text := range [...][]byte{w.raw[:w.rawMsg], w.raw[w.rawMsg:]} {
 		w.tokens = appendTokens(w.tokens[:0], text)
 		t := tokens(w.tokens)
-		if !hasRange {
-			from, to, hasRange = t.suggestedRange()
+		if !h.hasRange {
+			h.from, h.to, h.hasRange = t.suggestedRange()
 		}
-		if span == 0 {
-			span = t.allowedSpan()
+		if h.span == 0 {
+			h.span = t.allowedSpan()
 		}
 	}
-	return span, from, to, hasRange
+	return h
 }
 
 // meaning is what a word before or after a number says about it.

@@ -26,9 +26,8 @@ const (
 type outcome struct {
 	judgement
 	result json.RawMessage
-	err    error  // what the caller gets where the verdict is caller
+	err    error  // what the caller gets where the verdict is caller; see also unaffordable
 	detail string // masked
-	doubt  string // why others are asked before the answer is handed out; empty: they aren't
 
 	status     int           // the HTTP status, where it decided
 	retryAfter time.Duration // how long the RPC asks to be left alone; 0: it doesn't say
@@ -38,14 +37,15 @@ type outcome struct {
 	// travelled with this one; nil where it travelled alone.
 	batch *batchBlame
 
-	// unaffordable is why a request wasn't repeated that died with a kept connection, which
-	// is nobody's fault: a *BudgetError; nil else.
-	unaffordable error
-
 	// refusedTarget says that the proxy refused this RPC in a way that can be the
 	// RPC's doing (rule A5.1).
 	refusedTarget bool
 
+	// unaffordable says that a request wasn't repeated that died with a kept connection, which
+	// is nobody's fault; err, a *BudgetError, says why.
+	unaffordable bool
+
+	doubtful bool // others are asked before the answer is handed out; detail says why
 	eject    bool // a stale answer is held against the RPC
 	early    bool // the caller's deadline left it less time than an attempt has
 	crowded  bool // it stood in line for a connection in vain
@@ -151,7 +151,7 @@ func judgeLink(f *linkError, httpProxy bool) outcome {
 		return judgeTimeout(f.phase)
 	}
 	out := failed(VerdictConnFail, reportConn, linkText(f))
-	out.unaffordable = f.unaffordable
+	out.err, out.unaffordable = f.unaffordable, f.unaffordable != nil
 	return out
 }
 
@@ -239,10 +239,14 @@ func judgeProxyPage(who string, status int) outcome {
 // suggestedSpan is the number of blocks that a refusal of a range names, directly
 // or by a range; 0 where it names none.
 func (j *judgement) suggestedSpan() uint64 {
-	if j.span == 0 && j.hasRange && j.from <= j.to {
-		return j.to - j.from + 1
+	h := j.hints
+	switch {
+	case h == nil:
+		return 0
+	case h.span == 0 && h.hasRange && h.from <= h.to:
+		return h.to - h.from + 1
 	}
-	return j.span
+	return h.span
 }
 
 // linkText says in a few words of our own why a connection to an RPC failed.

@@ -123,7 +123,7 @@ func (r *Rule) judge(answer *ErrorAnswer, w *words) judgement {
 	case VerdictIPBlocked:
 		j.report = blockedReport(answer.Status, answer.Code)
 	case VerdictRange:
-		j.span, j.from, j.to, j.hasRange = hintsOf(w)
+		j.hints = hintsOf(w)
 	}
 	return j
 }

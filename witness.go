@@ -132,6 +132,6 @@ type heldAnswer struct {
 // refuteHeld puts an answer that wasn't handed out among the failed attempts.
 func (k *call) refuteHeld(held *heldAnswer) {
 	held.e.meter.failures[SemanticFailure].Add(1)
-	held.out.verdict, held.out.detail = VerdictStale, held.out.doubt
+	held.out.verdict = VerdictStale // its detail says why it was doubted
 	k.note(held.e, held.proxy, k.want.method, &held.out, held.took)
 }

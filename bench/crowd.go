@@ -60,15 +60,22 @@ func crowdPass(ctx context.Context, b *bench, name string, callers int, r result
 	return nil
 }
 
-// crowdOnce lets the callers loose.
+// crowdOnce lets the callers loose, and looks at what they leave.
 func crowdOnce(ctx context.Context, e errand) (map[string]float64, error) {
 	start := liveHeap()
 	c, err := e.client(crowdRings, e.Addrs.plain().urls(endpointCount, ""))
 	if err != nil {
 		return nil, err
 	}
-	closeOnce := sync.OnceFunc(c.close)
-	defer closeOnce()
+	numbers := loose(ctx, e, c)
+	numbers["left"] = max(0, liveHeap()-start) / 1e6
+	c.close()
+	numbers["closed"] = max(0, liveHeap()-start) / 1e6
+	return numbers, nil
+}
+
+// loose has the callers make their calls.
+func loose(ctx context.Context, e errand, c *client) map[string]float64 {
 	ctx, cancel := context.WithTimeout(ctx, e.Longest)
 	defer cancel()
 	memory := watchMemory()
@@ -94,15 +101,10 @@ func crowdOnce(ctx context.Context, e errand) (map[string]float64, error) {
 	for i, t := range took {
 		times[i] = millis(t)
 	}
-	numbers := map[string]float64{
+	return map[string]float64{
 		"ok": 100 * float64(ok.Load()) / float64(len(took)), "wall": millis(wall), "p50": times.median(), "p99": times.quantile(0.99),
 		"memory": memory.bytes() / 1e6, "goroutines": goroutines(),
 	}
-	took, times = nil, nil
-	numbers["left"] = max(0, liveHeap()-start) / 1e6
-	closeOnce()
-	numbers["closed"] = max(0, liveHeap()-start) / 1e6
-	return numbers, nil
 }
 
 // liveHeap is how much of the heap is in use, when all that isn't is given back.
