@@ -92,7 +92,7 @@ func (k *call) note(e *endpoint, p *proxy, method string, out *outcome, took tim
 	if !failed && !logged {
 		return
 	}
-	a := Attempt{RPC: e.label, Proxy: p.label, Verdict: out.verdict, Detail: out.detail, Duration: took}
+	a := Attempt{RPC: e.label, Proxy: p.label, Verdict: out.verdict, Class: classOf(out), Detail: out.detail, Duration: took}
 	if failed {
 		k.attempts = append(k.attempts, a)
 		if k.tried == nil {

@@ -95,7 +95,7 @@ func (k *call) leftOpen(v *visit, out *outcome) {
 		return
 	}
 	k.attempts = append(k.attempts, Attempt{
-		RPC: v.e.label, Proxy: v.proxy.label, Verdict: out.verdict,
+		RPC: v.e.label, Proxy: v.proxy.label, Verdict: out.verdict, Class: classOf(out),
 		Detail: fmt.Sprintf("interrupted (%v) after it was sent", k.err), Duration: v.took,
 	})
 	k.err = &AmbiguousError{Method: k.want.method, Attempts: k.attempts, Err: k.err}

@@ -373,6 +373,9 @@ type Attempt struct {
 	Proxy string
 	// Verdict is what the attempt's end meant.
 	Verdict Verdict
+	// Class is the class of the failure (rule B1): NoFailure where the RPC isn't at fault, as
+	// with the verdicts caller and proxy_fail.
+	Class FailureClass
 	// Detail says what happened, in a phrase.
 	Detail string
 	// Duration is how long the attempt took.

@@ -58,6 +58,26 @@ func TestStatsTellWhatHappened(t *testing.T) {
 	})
 }
 
+// Rule B1: the attempts that an error lists have their class.
+func TestAttemptsHaveTheirClass(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1",
+			w.Node("r1", rpcpooltest.Reset()), w.Node("r2", rpcpooltest.Status(500)), w.Node("r3", rpcpooltest.Status(403)),
+			w.Node("r4", rpcpooltest.Status(429)), w.Node("r5", rpcpooltest.Error(-32000, "required historical state unavailable (reexec=128)")))
+		_, err := open(t, w).Chain("1").Call(t.Context(), "eth_getBalance", "0x0000000000000000000000000000000000000001", "0x1")
+		var nobody *rpcpool.NoHealthyRPCError
+		require.ErrorAs(t, err, &nobody)
+		var classes []rpcpool.FailureClass
+		for _, a := range nobody.Attempts {
+			classes = append(classes, a.Class)
+		}
+		require.Equal(t, []rpcpool.FailureClass{
+			rpcpool.TransportFailure, rpcpool.ProtocolFailure, rpcpool.ProtocolFailure, rpcpool.RateLimitFailure, rpcpool.SemanticFailure,
+		}, classes, "%v", err)
+	})
+}
+
 // The quantiles of latency are right within their bucket, and an attempt that is
 // under way is counted as such.
 func TestStatsLatencyAndInFlight(t *testing.T) {
