@@ -61,7 +61,7 @@ const longestMethod = 100
 // jsonRPCVersion is the one that the library speaks. The conventions take 1.0 for granted.
 var jsonRPCVersion = semconv.JSONRPCProtocolVersion("2.0")
 
-// withLabels adds which handle something is of.
+// withLabels adds which handle something is of; metrics have withHandle.
 func withLabels(attrs []attribute.KeyValue, labels rpcpool.ChainLabels) []attribute.KeyValue {
 	attrs = append(attrs, keyChain.String(labels.Chain))
 	if labels.Policy != "" {

@@ -37,6 +37,9 @@
 // Events are counted as they happen. [Hook.Observe] adds what statistics tell: the states,
 // heads and lags of RPCs.
 //
+// The number of time series is bounded: the first hundred handles are measured by themselves
+// ([WithMaxChains]), and the usual methods ([WithMethods]); all others are measured together.
+//
 // docs/OBSERVABILITY.md lists spans, metrics and attributes. Names follow version 1.43.0 of
 // the semantic conventions, and begin with "rpcpool." where these have none. RPCs and
 // proxies are named by host and port; paths, queries and logins, params and results are in

@@ -22,6 +22,8 @@ type Hook struct {
 	tracer  trace.Tracer // nil where nobody wants spans
 	meter   metric.Meter
 	methods map[string]bool
+	handles *firsts[rpcpool.ChainLabels] // those that are measured by themselves
+	lists   *firsts[string]              // likewise, by their keys
 	measures
 	gauges
 }
@@ -42,10 +44,13 @@ var _ interface {
 type Option func(*options)
 
 type options struct {
-	tracers trace.TracerProvider
-	meters  metric.MeterProvider
-	methods []string
+	tracers   trace.TracerProvider
+	meters    metric.MeterProvider
+	methods   []string
+	maxChains int
 }
+
+const defaultMaxChains = 100
 
 // WithTracerProvider says where spans go. The default, also for nil, is
 // [otel.GetTracerProvider] at the time of [New]. For metrics alone give the provider of
@@ -69,10 +74,17 @@ func WithMethods(methods ...string) Option {
 	return func(o *options) { o.methods = append(o.methods, methods...) }
 }
 
+// WithMaxChains limits how many handles are measured by themselves, and how many lists in
+// rpcpool.reports. Those beyond are measured together, with "other" as rpcpool.chain and
+// rpcpool.policy and no server; they have no heads and lags. It is for programs that take
+// references from others. Spans aren't limited: they have the handle's own reference.
+// Default: 100. 0 or less: none.
+func WithMaxChains(n int) Option { return func(o *options) { o.maxChains = n } }
+
 // New makes a hook. An instrument that the MeterProvider refuses, because another of its
 // name and of another form is there, say, is told to [otel.Handle]; the rest works.
 func New(opts ...Option) *Hook {
-	var o options
+	o := options{maxChains: defaultMaxChains}
 	for _, opt := range opts {
 		if opt != nil {
 			opt(&o)
@@ -87,6 +99,8 @@ func New(opts ...Option) *Hook {
 	h := &Hook{
 		meter:   o.meters.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL)),
 		methods: make(map[string]bool, len(knownMethods)+len(o.methods)),
+		handles: newFirsts[rpcpool.ChainLabels](o.maxChains),
+		lists:   newFirsts[string](o.maxChains),
 	}
 	if _, off := o.tracers.(noop.TracerProvider); !off {
 		h.tracer = o.tracers.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL))

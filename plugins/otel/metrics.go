@@ -21,7 +21,7 @@ type measures struct {
 	durations metric.Float64Histogram
 	cooldowns metric.Int64Counter
 	proxies   metric.Int64Counter
-	lists     metric.Int64Counter
+	fetches   metric.Int64Counter
 	reports   metric.Int64Counter
 	splits    metric.Int64Counter
 	stale     metric.Int64Counter
@@ -47,7 +47,7 @@ func newMeasures(meter metric.Meter) (m measures) {
 	m.attempts = counter("rpcpool.attempts", "{attempt}", "Requests to RPCs that have ended, by what their end means.")
 	m.cooldowns = counter("rpcpool.cooldown.changes", "{change}", "Cooldowns of RPCs, and what became of them.")
 	m.proxies = counter("rpcpool.proxy.changes", "{change}", "Changes of proxies.")
-	m.lists = counter("rpcpool.list.fetches", "{fetch}", "Requests for lists of RPCs, by where the list in use is from.")
+	m.fetches = counter("rpcpool.list.fetches", "{fetch}", "Requests for lists of RPCs, by where the list in use is from.")
 	m.reports = counter("rpcpool.reports", "{report}", "Reports about RPCs, by what became of them.")
 	m.splits = counter("rpcpool.range_splits", "{split}", "Pieces of log queries that were asked for again in smaller pieces.")
 	m.stale = counter("rpcpool.stale", "{event}", "RPCs that were passed over because of their head.")
@@ -70,7 +70,7 @@ func (h *Hook) countActive(ctx context.Context, start *rpcpool.CallStart, n int6
 	if start.Kind == rpcpool.KindBatch || !h.active.Enabled(ctx) {
 		return // each element is a call
 	}
-	attrs := withLabels(make([]attribute.KeyValue, 0, 3), start.ChainLabels)
+	attrs := h.withHandle(make([]attribute.KeyValue, 0, 3), start.ChainLabels)
 	attrs = append(attrs, keyKind.String(string(start.Kind)))
 	h.active.Add(ctx, n, metric.WithAttributes(attrs...))
 }
@@ -81,7 +81,7 @@ func (h *Hook) endCall(ctx context.Context, end *rpcpool.CallEnd) {
 		return
 	}
 	attrs := h.withRequest(make([]attribute.KeyValue, 0, 8), end.Kind, end.Method)
-	attrs = withLabels(attrs, end.ChainLabels)
+	attrs = h.withHandle(attrs, end.ChainLabels)
 	attrs = append(attrs, keyKind.String(string(end.Kind)), keyResult.String(string(end.Result)))
 	attrs = withError(attrs, callError(end))
 	h.calls.Record(ctx, end.Duration.Seconds(), metric.WithAttributes(attrs...))
@@ -89,14 +89,12 @@ func (h *Hook) endCall(ctx context.Context, end *rpcpool.CallEnd) {
 
 func (h *Hook) endAttempt(ctx context.Context, end *rpcpool.AttemptEnd) {
 	if h.durations.Enabled(ctx) {
-		attrs := withLabels(make([]attribute.KeyValue, 0, 5), end.ChainLabels)
-		attrs = withServer(attrs, end.RPC)
+		attrs := h.withRPC(make([]attribute.KeyValue, 0, 5), end.ChainLabels, end.RPC)
 		attrs = withError(attrs, attemptError(end))
 		h.durations.Record(ctx, end.Duration.Seconds(), metric.WithAttributes(attrs...))
 	}
 	if h.attempts.Enabled(ctx) {
-		attrs := withLabels(make([]attribute.KeyValue, 0, 8), end.ChainLabels)
-		attrs = withServer(attrs, end.RPC)
+		attrs := h.withRPC(make([]attribute.KeyValue, 0, 8), end.ChainLabels, end.RPC)
 		attrs = append(attrs, keyProxy.String(end.Proxy))
 		attrs = withFailure(attrs, end.Verdict, end.Class)
 		attrs = withError(attrs, attemptError(end))
@@ -110,8 +108,7 @@ func count(ctx context.Context, counter metric.Int64Counter, attrs ...attribute.
 }
 
 func (h *Hook) countCooldown(ctx context.Context, event *rpcpool.CooldownEvent) {
-	attrs := withLabels([]attribute.KeyValue{keyCooldown.String(string(event.Change))}, event.ChainLabels)
-	attrs = withServer(attrs, event.RPC)
+	attrs := h.withRPC([]attribute.KeyValue{keyCooldown.String(string(event.Change))}, event.ChainLabels, event.RPC)
 	count(ctx, h.cooldowns, withFailure(attrs, event.Verdict, event.Class)...)
 }
 
@@ -127,26 +124,24 @@ func (h *Hook) countList(ctx context.Context, event *rpcpool.ListEvent) {
 	case event.Error != "":
 		failed = otherMethod // the conventions' word for other errors, too
 	}
-	attrs := withLabels([]attribute.KeyValue{keyListSource.String(string(event.Source))}, event.ChainLabels)
-	count(ctx, h.lists, withError(attrs, failed)...)
+	attrs := h.withHandle([]attribute.KeyValue{keyListSource.String(string(event.Source))}, event.ChainLabels)
+	count(ctx, h.fetches, withError(attrs, failed)...)
 }
 
 func (h *Hook) countReport(ctx context.Context, event *rpcpool.ReportEvent) {
-	attrs := []attribute.KeyValue{
-		keyChain.String(event.Chain), keyReportChange.String(string(event.Change)), keyReportKind.String(event.Kind),
-	}
-	count(ctx, h.reports, withServer(attrs, event.RPC)...)
+	attrs := []attribute.KeyValue{keyReportChange.String(string(event.Change)), keyReportKind.String(event.Kind)}
+	count(ctx, h.reports, h.withListed(attrs, event.Chain, event.RPC)...)
 }
 
 func (h *Hook) countSplit(ctx context.Context, event *rpcpool.RangeSplitEvent) {
-	count(ctx, h.splits, withLabels([]attribute.KeyValue{keyCause.String(string(event.Cause))}, event.ChainLabels)...)
+	count(ctx, h.splits, h.withHandle([]attribute.KeyValue{keyCause.String(string(event.Cause))}, event.ChainLabels)...)
 }
 
 func (h *Hook) countStale(ctx context.Context, event *rpcpool.StaleEvent) {
-	attrs := withLabels([]attribute.KeyValue{keyEjected.Bool(event.Ejected)}, event.ChainLabels)
-	count(ctx, h.stale, withServer(attrs, event.RPC)...)
+	attrs := []attribute.KeyValue{keyEjected.Bool(event.Ejected)}
+	count(ctx, h.stale, h.withRPC(attrs, event.ChainLabels, event.RPC)...)
 }
 
 func (h *Hook) countFork(ctx context.Context, event *rpcpool.ForkEvent) {
-	count(ctx, h.forks, withLabels([]attribute.KeyValue{keyForkKind.String(string(event.Kind))}, event.ChainLabels)...)
+	count(ctx, h.forks, h.withHandle([]attribute.KeyValue{keyForkKind.String(string(event.Kind))}, event.ChainLabels)...)
 }

@@ -50,15 +50,19 @@ func newGauges(meter metric.Meter) (g gauges) {
 // from [rpcpool.Chain.Stats] and [rpcpool.Pool.ProxyStats] whenever metrics are collected,
 // for all handles that the pool has then. Nothing is sent for it. It ends with Unregister of
 // what it returns; do that before the pool is closed, or the last values stay. Two pools
-// that are observed at once must not have the same chains or proxies: their values would
-// take turns. The error says that the MeterProvider refuses.
+// that are observed at once must not have the same chains or proxies, nor both have chains
+// beyond [WithMaxChains]: their values would take turns. The error says that the MeterProvider refuses.
 func (h *Hook) Observe(pool *rpcpool.Pool) (metric.Registration, error) {
 	if h.err != nil {
 		return nil, h.err
 	}
 	return h.meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
+		others := server{attrs: attribute.NewSet(keyChain.String(otherHandle), keyPolicy.String(otherHandle))}
 		for _, chain := range pool.Chains() {
-			h.observeChain(to, chain)
+			h.observeChain(to, chain, &others)
+		}
+		if others.states != nil {
+			h.observeServer(to, &others)
 		}
 		h.observeProxies(to, pool.ProxyStats())
 		return nil
@@ -91,34 +95,50 @@ type server struct {
 	inFlight  int64
 }
 
-func (h *Hook) observeChain(to metric.Observer, chain *rpcpool.Chain) {
-	labels := withLabels(nil, rpcpool.ChainLabels{Chain: chain.Ref(), Policy: chain.Policy()})
+// observeChain tells a handle's state, or adds it to that of the others: their states and
+// requests add up, and heads of different chains can't be compared.
+func (h *Hook) observeChain(to metric.Observer, chain *rpcpool.Chain, others *server) {
+	handle := rpcpool.ChainLabels{Chain: chain.Ref(), Policy: chain.Policy()}
+	stats := chain.Stats()
+	if !h.isOwn(handle) {
+		for i := range stats {
+			others.add(&stats[i])
+		}
+		return
+	}
+	labels := withLabels(nil, handle)
 	if mark := chain.HighWater(); mark > 0 {
 		to.ObserveInt64(h.highWater, signed(mark), metric.WithAttributes(labels...))
 	}
 	servers := map[attribute.Distinct]*server{}
-	stats := chain.Stats()
 	for i := range stats {
 		attrs := attribute.NewSet(withServer(slices.Clip(labels), stats[i].RPC)...)
 		s := servers[attrs.Equivalent()]
 		if s == nil {
-			s = &server{attrs: attrs, states: map[rpcpool.RPCState]int64{}}
+			s = &server{attrs: attrs}
 			servers[attrs.Equivalent()] = s
 		}
 		s.add(&stats[i])
 	}
 	for _, s := range servers {
-		observeStates(to, h.rpcStates, keyRPCState, rpcStates, s.states, s.attrs.ToSlice()...)
-		attrs := metric.WithAttributeSet(s.attrs)
-		to.ObserveInt64(h.inFlight, s.inFlight, attrs)
+		h.observeServer(to, s)
 		if s.head > 0 {
+			attrs := metric.WithAttributeSet(s.attrs)
 			to.ObserveInt64(h.heads, signed(s.head), attrs)
 			to.ObserveInt64(h.lags, signed(s.lag), attrs)
 		}
 	}
 }
 
+func (h *Hook) observeServer(to metric.Observer, s *server) {
+	observeStates(to, h.rpcStates, keyRPCState, rpcStates, s.states, s.attrs.ToSlice()...)
+	to.ObserveInt64(h.inFlight, s.inFlight, metric.WithAttributeSet(s.attrs))
+}
+
 func (s *server) add(stats *rpcpool.RPCStats) {
+	if s.states == nil {
+		s.states = map[rpcpool.RPCState]int64{}
+	}
 	s.states[stats.State]++
 	s.inFlight += int64(stats.InFlight)
 	s.lag = max(s.lag, stats.Lag)
