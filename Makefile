@@ -5,6 +5,8 @@ SHELL := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
+# Further flags of go test for `make test`, such as -v: GOTESTFLAGS='-count=1 -v' make test
+GOTESTFLAGS ?=
 # What `make fuzz` and `make benchmarks` may be given: make fuzz FUZZTIME=1m PKG=./internal/x
 FUZZTIME ?= 10s
 PKG ?= ./...
@@ -17,7 +19,7 @@ help: ## Lists the targets.
 
 .PHONY: test
 test: ## Runs the tests, examples and fuzz seeds of the library; needs nothing but Go.
-	go test ./...
+	go test $(GOTESTFLAGS) ./...
 
 .PHONY: test-nested
 test-nested: ## Vets the nested modules and tests those that need nothing but Go (examples, plugins).
@@ -78,7 +80,7 @@ examples: ## Builds every example, and every nested module.
 	scripts/examples.sh
 
 .PHONY: docs-check
-docs-check: ## Fails where a link between the docs is broken, or a generated page is out of date.
+docs-check: ## Fails where a link between the docs is broken, a line too long, or a generated page out of date.
 	go run ./scripts/doclinks .
 	go test -run '(?i)docs|verdicts' . ./internal/...
 

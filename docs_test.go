@@ -45,11 +45,12 @@ var docImports = map[string]string{
 // docParams are what a block of statements may use without declaring it.
 const docParams = "ctx context.Context, cfg rpcpool.Config, pool *rpcpool.Pool, base, other *rpcpool.Chain, account, poolAddress, poolA, poolB, getReserves, rawTx string, signed []byte"
 
-// docBlock is a block of Go in a Markdown page.
+// docBlock is a block of code in a Markdown page.
 type docBlock struct {
-	page string
-	line int // of its first line
-	code string
+	page  string
+	line  int    // of its first line
+	label string // what stands after the fence: the language
+	code  string
 }
 
 // Every block of Go in the README, CONTRIBUTING and docs compiles and passes vet. A
@@ -139,27 +140,37 @@ func testNames(t *testing.T) map[string]bool {
 	return names
 }
 
-// docBlocks gives the blocks of Go of all pages that users read.
-func docBlocks(t *testing.T) []docBlock {
+// goPages are the pages whose Go is compiled here.
+func goPages(t *testing.T) []string {
 	t.Helper()
 	pages, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
-	var blocks []docBlock
-	for _, page := range append([]string{"README.md", "CONTRIBUTING.md"}, pages...) {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
-		blocks = append(blocks, goBlocks(page, string(text))...)
+	return append([]string{"README.md", "CONTRIBUTING.md"}, pages...)
+}
+
+// docBlocks gives the blocks of Go of all pages that users read.
+func docBlocks(t *testing.T) (blocks []docBlock) {
+	t.Helper()
+	for _, page := range goPages(t) {
+		blocks = append(blocks, goBlocks(page, readPage(t, page))...)
 	}
 	return blocks
 }
 
-func goBlocks(page, text string) (blocks []docBlock) {
+// goBlocks gives the blocks that need no nested module.
+func goBlocks(page, text string) []docBlock {
+	return slices.DeleteFunc(fencesOf(page, text), func(b docBlock) bool { return b.label != "go" })
+}
+
+// fencesOf gives all blocks of a page, those in lists too.
+func fencesOf(page, text string) (blocks []docBlock) {
 	var inside *docBlock
 	for i, line := range strings.Split(text, "\n") {
+		label, fence := strings.CutPrefix(strings.TrimSpace(line), "```")
 		switch {
-		case inside == nil && line == "```go":
-			inside = &docBlock{page: page, line: i + 2}
-		case inside != nil && line == "```":
+		case inside == nil && fence:
+			inside = &docBlock{page: page, line: i + 2, label: label}
+		case inside != nil && fence:
 			blocks = append(blocks, *inside)
 			inside = nil
 		case inside != nil:

@@ -42,15 +42,18 @@ func _(ctx context.Context, proxies []string, base *rpcpool.Chain, client *ethcl
 `
 )
 
-// The blocks of MIGRATION.md that need go-ethereum compile, and pass vet. The library's own
-// test leaves them out, as it has no go-ethereum.
+// The blocks of the README and of MIGRATION.md that need go-ethereum compile, and pass vet. The
+// library's own test leaves them out, as it has no go-ethereum.
 func TestDocsCompile(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/MIGRATION.md")
-	require.NoError(t, err)
-	blocks := strings.Split(string(page), "\n```go ethclient\n")[1:]
-	require.NotEmpty(t, blocks)
-
+	var blocks []string
+	for _, name := range []string{"../../README.md", "../../docs/MIGRATION.md"} {
+		page, err := os.ReadFile(name)
+		require.NoError(t, err)
+		found := strings.Split(string(page), "\n```go ethclient\n")[1:]
+		require.NotEmpty(t, found, name)
+		blocks = append(blocks, found...)
+	}
 	file := docHead
 	for _, block := range blocks {
 		code, _, closed := strings.Cut(block, "\n```\n")
