@@ -10,7 +10,8 @@ import (
 	"github.com/bomzrpc/rpcpool/plugins/redis"
 )
 
-// Each bot of the fleet has this in its configuration.
+// Each bot of the fleet has this in its configuration. The example is compiled and not run, as it
+// needs a server; without one, rpcpooltest.NewFleet() is a view for tests.
 func Example() {
 	client := goredis.NewClient(&goredis.Options{Addr: "redis.internal:6379"})
 	defer client.Close()
