@@ -2,7 +2,7 @@
 // folder it is given (default: the current one): every relative link of a
 // Markdown file must lead to a file or folder, its #anchor to a heading, and
 // every page under docs that a Go comment names by its path must exist. Links to the web
-// aren't followed.
+// aren't followed. Lines of prose have at most 120 characters.
 package main
 
 import (
@@ -39,7 +39,7 @@ func main() {
 	fmt.Printf("doclinks: the links of %d Markdown files resolve\n", files)
 }
 
-// check returns a line for every broken link, and the number of Markdown files
+// check returns a line for every broken link and every line that is too long, and the number of Markdown files
 // read.
 func check(root string) (problems []string, files int, err error) {
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -63,6 +63,7 @@ func check(root string) (problems []string, files int, err error) {
 		if extension == ".md" {
 			files++
 			problems = append(problems, checkMarkdown(root, path, string(text))...)
+			problems = append(problems, checkWidth(root, path, string(text))...)
 		} else {
 			problems = append(problems, checkGo(root, path, string(text))...)
 		}
