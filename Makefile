@@ -40,7 +40,7 @@ fuzz: ## Fuzzes every target for FUZZTIME (10s) each; PKG narrows it to some pac
 	scripts/fuzz.sh
 
 .PHONY: bench
-bench: ## Compares the library with others over loopback, into docs/PERFORMANCE.md; takes twelve minutes and a quiet machine.
+bench: ## Compares the library with others over loopback, into docs/PERFORMANCE.md; takes a quarter of an hour and a quiet machine.
 	go -C bench run . -out ../docs/PERFORMANCE.md
 
 .PHONY: benchmarks

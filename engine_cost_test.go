@@ -143,7 +143,7 @@ func BenchmarkEngine(b *testing.B) {
 	}
 }
 
-// benchmarkCall measures a call by one goroutine, and by 64 at once.
+// benchmarkCall measures a call by one goroutine, by 64 at once and by 1,000.
 func benchmarkCall(b *testing.B, name string, call func(*testing.B) error) {
 	b.Run(name+"/g1", func(b *testing.B) {
 		b.ReportAllocs()
@@ -153,15 +153,17 @@ func benchmarkCall(b *testing.B, name string, call func(*testing.B) error) {
 			}
 		}
 	})
-	b.Run(name+"/g64", func(b *testing.B) {
-		b.ReportAllocs()
-		b.SetParallelism((64 + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0))
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				if err := call(b); err != nil {
-					b.Error(err)
+	for _, goroutines := range []int{64, 1000} {
+		b.Run(fmt.Sprintf("%s/g%d", name, goroutines), func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetParallelism((goroutines + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0))
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if err := call(b); err != nil {
+						b.Error(err)
+					}
 				}
-			}
+			})
 		})
-	})
+	}
 }

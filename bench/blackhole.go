@@ -8,8 +8,10 @@ import (
 	"time"
 )
 
-// blackholeCalls is how many calls are made one after the other.
-const blackholeCalls = 4
+const (
+	blackholeCalls = 4                     // one after the other
+	holeStagger    = 50 * time.Millisecond // between the contenders, so that their later calls don't meet
+)
 
 // holeRings are those that meet the blackhole.
 var holeRings = append(slices.Clip(rings), contender{nameHedging, newHedging})
@@ -19,7 +21,7 @@ var holeRings = append(slices.Clip(rings), contender{nameHedging, newHedging})
 func blackhole(ctx context.Context, b *bench) ([]table, error) {
 	attempt := pick(b, time.Second, 300*time.Millisecond)
 	r := results{}
-	for range pick(b, 7, 3) {
+	for range b.times(blackholePasses) {
 		if err := blackholePass(ctx, b, attempt, r); err != nil {
 			return nil, err
 		}
@@ -69,8 +71,11 @@ func blackholePass(ctx context.Context, b *bench, attempt time.Duration, r resul
 	var mu sync.Mutex // protects what follows
 	var failed error
 	var all sync.WaitGroup
+	var late time.Duration
 	for name, c := range clients {
+		late += holeStagger
 		all.Go(func() {
+			time.Sleep(late)
 			took, err := oneByOne(ctx, c, blackholeCalls)
 			mu.Lock()
 			defer mu.Unlock()
@@ -95,6 +100,7 @@ func blackholeFacts(b *bench, attempt time.Duration, r results) {
 			later = append(slices.Clip(later), of[callName(i)]...)
 		}
 		b.facts["blackhole, "+name+", first"] = of[callName(0)].median() - millis(wait)
+		b.facts["blackhole, "+name+", over loop"] = b.facts["blackhole, "+name+", first"] - (r[nameLoop][callName(0)].median() - millis(attempt))
 		b.facts["blackhole, "+name+", later"] = later.median() / of["healthy"].median()
 	}
 }

@@ -23,12 +23,21 @@ func crowdStep(b *bench) time.Duration { return pick(b, 250*time.Millisecond, 50
 func crowd(ctx context.Context, b *bench) ([]table, error) {
 	callers := pick(b, 10_000, 2_000)
 	r := results{}
-	for range pick(b, 5, 1) {
+	for range b.times(crowdPasses) {
 		for _, c := range shuffled(crowdRings) {
 			if err := crowdPass(ctx, b, c.name, callers, r); err != nil {
 				return nil, err
 			}
 		}
+	}
+	for range b.times(crowdsPasses) { // of three crowds, one after the other
+		e := crowdErrand(b, nameResort, callers)
+		e.Crowds = 3
+		numbers, err := e.run(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.add(nameResort, "more of a third", numbers["more"])
 	}
 	crowdFacts(b, callers, r)
 	return []table{crowdTable(callers, crowdStep(b), r)}, b.control.set()
@@ -42,8 +51,7 @@ func crowdPass(ctx context.Context, b *bench, name string, callers int, r result
 	if err != nil {
 		return err
 	}
-	e := errand{Workload: "crowd", Contender: name, Addrs: b.addrs, Callers: callers, Calls: crowdCalls, Conns: crowdConns, Longest: pick(b, 6*time.Second, 2*time.Second)}
-	numbers, err := e.run(ctx)
+	numbers, err := crowdErrand(b, name, callers).run(ctx)
 	if err != nil {
 		return err
 	}
@@ -60,6 +68,10 @@ func crowdPass(ctx context.Context, b *bench, name string, callers int, r result
 	return nil
 }
 
+func crowdErrand(b *bench, name string, callers int) errand {
+	return errand{Workload: "crowd", Contender: name, Addrs: b.addrs, Callers: callers, Calls: crowdCalls, Conns: crowdConns, Longest: pick(b, 6*time.Second, 2*time.Second)}
+}
+
 // crowdOnce lets the callers loose, and looks at what they leave.
 func crowdOnce(ctx context.Context, e errand) (map[string]float64, error) {
 	start := liveHeap()
@@ -68,7 +80,14 @@ func crowdOnce(ctx context.Context, e errand) (map[string]float64, error) {
 		return nil, err
 	}
 	numbers := loose(ctx, e, c)
-	numbers["left"] = max(0, liveHeap()-start) / 1e6
+	for crowd := range max(1, e.Crowds) {
+		if crowd > 0 {
+			loose(ctx, e, c)
+		}
+		left := max(0, liveHeap()-start) / 1e6
+		numbers["more"] = left - numbers["left"]
+		numbers["left"] = left
+	}
 	c.close()
 	numbers["closed"] = max(0, liveHeap()-start) / 1e6
 	return numbers, nil
@@ -171,6 +190,8 @@ func crowdFacts(b *bench, callers int, r results) {
 		b.facts[prefix+"p99"] = r.ratio(name, nameLoop, "p99").median()
 		b.facts[prefix+"dials"] = r.ratio(name, nameLoop, "dials").median()
 		b.facts[prefix+"goroutines"] = of["goroutines"].median() / float64(callers)
+		b.facts[prefix+"more"] = of["more of a third"].median()
+		b.facts[prefix+"closed"] = of["closed"].median() - r[nameLoop]["closed"].median()
 		b.facts[prefix+"kB"] = of["memory"].median() * 1e3 / float64(callers)
 	}
 }

@@ -22,7 +22,7 @@ func failover(ctx context.Context, b *bench) ([]table, error) {
 	var tables []table
 	for _, f := range faults {
 		r := results{}
-		for range pick(b, 15, 7) {
+		for range b.times(failoverPasses) {
 			for _, c := range shuffled(rings) {
 				if err := failoverOnce(ctx, b, c, f, r); err != nil {
 					return nil, fmt.Errorf("%s, %d %s: %w", c.name, f.first, f.mode, err)

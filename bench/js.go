@@ -147,7 +147,7 @@ func (j *jsBench) steady(ctx context.Context) (table, error) {
 		return table{}, err
 	}
 	clear(r)
-	for range pick(j.bench, 7, 2) {
+	for range j.times(jsSteadyPasses) {
 		if err := takeTurns(turns); err != nil {
 			return table{}, err
 		}
@@ -183,7 +183,7 @@ func (j *jsBench) failover(ctx context.Context) (table, error) {
 	r := results{}
 	rings := []contender{{nameLoop, newLoop}, {nameSticky, newSticky}}
 	names := []string{jsFetch, jsViemRing, jsEthersRingOne, jsEthersRing}
-	for range pick(j.bench, 3, 1) {
+	for range j.times(jsFailoverPasses) {
 		for _, f := range jsFaults {
 			var turns []turn
 			for _, c := range rings {
@@ -295,7 +295,7 @@ func (j *jsBench) large(ctx context.Context) (table, error) {
 	urls := j.urls(1, fmt.Sprintf("%s?%d", pathKnown, size))
 	r := results{}
 	goNames, jsNames := []string{nameTuned, nameGeth}, []string{jsFetch, jsViem, jsEthersLone}
-	for range pick(j.bench, 5, 1) {
+	for range j.times(jsLargePasses) {
 		var turns []turn
 		for _, name := range goNames {
 			turns = append(turns, turn{name, func() error {

@@ -17,7 +17,7 @@ func large(ctx context.Context, b *bench) ([]table, error) {
 	}
 	contenders := leave(singles, nameDefault)
 	size := pick(b, 31_500_000, 8_000_000)
-	passes := pick(b, 7, 2)
+	passes := b.times(largePasses)
 	var tables []table
 	for _, path := range []string{pathKnown, pathChunked} {
 		r := results{}

@@ -34,7 +34,7 @@ func logs(ctx context.Context, b *bench) ([]table, error) {
 	}
 	defer clients.close()
 	r := results{}
-	for range pick(b, 7, 2) {
+	for range b.times(logsPasses) {
 		for _, n := range logsWorkers {
 			for _, c := range shuffled(contenders) {
 				if err := logsOnce(ctx, clients[c.name], c.name, pieces, n, r); err != nil {

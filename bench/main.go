@@ -2,7 +2,7 @@
 // libraries, over loopback: what a call costs, what a failing RPC costs, large
 // answers, logs in pieces, and a crowd of callers while RPCs come and go.
 //
-//	go run .                            everything, in twelve minutes
+//	go run .                            everything, in a quarter of an hour
 //	go run . -quick                     fewer and shorter passes, in two or three minutes
 //	go run . -out FILE.md               writes a page about it, too
 //	go run . -only large,crowd          some of it: engine, steady, failover, blackhole, large, logs, crowd, js

@@ -23,6 +23,7 @@ type errand struct {
 	Calls     int           `json:"calls,omitempty"`
 	Callers   int           `json:"callers,omitempty"`
 	Conns     int           `json:"conns,omitempty"`
+	Crowds    int           `json:"crowds,omitempty"` // one after the other; 0: one
 	Longest   time.Duration `json:"longest,omitempty"`
 }
 

@@ -7,7 +7,7 @@ What rpcpool costs beside what one would write by hand and beside other librarie
 all of it in one run and wrote this page; to repeat it:
 
 ` + "```sh" + `
-make bench                    # everything, into this page: twelve minutes and a quiet machine
+make bench                    # everything, into this page: a quarter of an hour and a quiet machine
 go -C bench run . -quick      # two or three minutes, for a look
 ` + "```" + `
 

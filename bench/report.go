@@ -130,7 +130,7 @@ func (r *report) markdown() []byte {
 	var w strings.Builder
 	w.WriteString(pageHead)
 	fmt.Fprintf(&w, "## The machine\n\n%s. Measured on %s in %.0f s.\n\n", r.machine.text(), r.machine.date, r.took.Seconds())
-	fmt.Fprintf(&w, "Versions: %s.\n\n", strings.Join(r.machine.versions, ", "))
+	fmt.Fprintf(&w, "Versions: %s.\n\n%s\n\n", strings.Join(r.machine.versions, ", "), passesText())
 	if r.quick {
 		w.WriteString("**A quick run: fewer and shorter passes, not for comparing.**\n\n")
 	}

@@ -52,7 +52,7 @@ func steadyAt(ctx context.Context, b *bench, w way, l load) (results, error) {
 		}
 	}
 	r := results{}
-	for range pick(b, 12, 5) {
+	for range b.times(steadyPasses) {
 		for _, c := range shuffled(contenders) {
 			calls := pick(b, l.calls, max(1, l.calls/3))
 			if c.name == nameDefault && l.goroutines > 1 {
