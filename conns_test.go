@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -213,18 +214,78 @@ func TestLateDialServesTheNext(t *testing.T) {
 	}
 }
 
-// Late dials count among the connections to an RPC: a crowd that is served over few doesn't
-// dial more and more.
+// Late dials are bounded: a crowd that is served over few connections doesn't dial more and
+// more, whatever the way.
 func TestLateDialsAreBounded(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
-		p := w.Proxy("p1", rpcpooltest.ProxyCarry().Times(1), rpcpooltest.ProxyBlackHole())
-		w.List("1", w.Node("r1", rpcpooltest.Result("0x1").Delay(100*time.Millisecond)))
-		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxConns = 3 }).Chain("1")
-		queue(t, 30, func() error {
+	for _, url := range []string{"http://user-p1:word-p1@p1.test:8080", "socks5://user-p1:word-p1@p1.test:1080"} {
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			p := w.ProxyAt("p1", url)
+			w.List("1", w.Node("r1", rpcpooltest.Result("0x1").Delay(time.Millisecond)))
+			chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxConns = 3 }).Chain("1")
 			_, err := chain.Call(t.Context(), "eth_chainId")
-			require.LessOrEqual(t, w.Network.OpenConns(p.Addr()), 3)
-			return err
+			require.NoError(t, err)
+			w.Network.SetFault(p.Addr(), rpcpooltest.HangIt)
+			most := 0
+			var mu sync.Mutex
+			queue(t, 2000, func() error {
+				_, err := chain.Call(t.Context(), "eth_chainId")
+				mu.Lock()
+				defer mu.Unlock()
+				most = max(most, w.Network.PendingDials(p.Addr()))
+				return err
+			})
+			require.LessOrEqual(t, most, 2*3+1, "of those who wait, late ones, and that of the call that has just ended")
+			time.Sleep(4 * time.Second)
+			require.Zero(t, w.Network.PendingDials(p.Addr()))
 		})
+	}
+}
+
+// Handles that share an RPC, or RPCs that share a host, don't wait for each other's
+// connections: nobody's time runs out in a line that isn't the RPC's own.
+func TestHandlesShareNoLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		r := w.Node("r1", rpcpooltest.Result("0x1").Delay(6*time.Second))
+		pool := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxConns, cfg.MaxRounds = 1, 1 })
+		var all sync.WaitGroup
+		for i := range 4 {
+			ref := strconv.Itoa(10 + i)
+			w.List(ref, r)
+			all.Go(func() {
+				_, err := pool.Chain(ref).Call(t.Context(), "eth_chainId")
+				assert.NoError(t, err)
+				assert.False(t, pool.Chain(ref).Stats()[0].Cooling)
+			})
+		}
+		all.Wait()
+	})
+}
+
+// Whether a proxy is alive is found out without waiting for a crowd's connections.
+func TestProxyCheckWaitsForNoLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		slow := func(name string) *rpcpooltest.Node {
+			return w.Node(name, rpcpooltest.Result("0x1").Delay(14*time.Second).Method("eth_slow"), rpcpooltest.Result("0x1"))
+		}
+		w.List("eip155:1", slow("r1"), slow("r2"))
+		w.List("2", w.Node("x1", rpcpooltest.Reset()), w.Node("x2", rpcpooltest.Reset()), w.Node("x3", rpcpooltest.Reset()))
+		pool := open(t, w, func(cfg *rpcpool.Config) {
+			cfg.MaxConns, cfg.Mode, cfg.MaxRounds = 1, rpcpool.LeastOutstanding, 1
+		})
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() { _, _ = pool.Chain("eip155:1").Call(t.Context(), "eth_slow") })
+			time.Sleep(time.Millisecond)
+		}
+		began := time.Now()
+		_, err := pool.Chain("2").Call(t.Context(), "eth_chainId")
+		var nobody *rpcpool.NoHealthyRPCError
+		require.ErrorAs(t, err, &nobody)
+		require.Zero(t, pool.ProxyStats()[0].Deaths)
+		require.Less(t, time.Since(began), time.Second)
+		all.Wait()
 	})
 }
 
@@ -299,6 +360,27 @@ func TestLastResortComesLast(t *testing.T) {
 			require.Equal(t, want, string(raw))
 		}
 		require.Equal(t, []string{"r1 p1 eth_chainId", "r2 p1 eth_chainId", "r2 p1 eth_chainId", "r1 p1 eth_chainId"}, w.Requests())
+	})
+}
+
+// What only a dead proxy failed is asked through the next one (rule A7.3).
+func TestLastResortAfterADeadProxy(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1", rpcpooltest.ProxyCarry().ToStep(0), rpcpooltest.ProxyCode(5))
+		w.Proxy("p2")
+		var nodes []*rpcpooltest.Node
+		for _, name := range []string{"r1", "r2", "r3"} {
+			nodes = append(nodes, w.Node(name, rpcpooltest.Status(500).ToStep(0), rpcpooltest.Result("0x1")))
+		}
+		w.List("1", nodes...)
+		check := w.Node("check")
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.LastResort, cfg.ProxyCheckURL = true, check.URL() }).Chain("1")
+		_, err := chain.Call(t.Context(), "eth_chainId")
+		require.Error(t, err)
+		time.Sleep(40 * time.Second) // idle connections are closed
+		w.Network.SetStep(1)
+		_, err = chain.Call(t.Context(), "eth_chainId")
+		require.NoError(t, err)
 	})
 }
 

@@ -63,6 +63,50 @@ func warmUp(t *testing.T, evm *rpcpooltest.EVM, chain *rpcpool.Chain, head uint6
 	latestBalance(t, chain)
 }
 
+// As a last resort an RPC that cools is waited for and tried, where another call was at it.
+func TestLastResortTakesItsTurn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.Proxy("p1")
+		w.List("1",
+			w.Node("r1", rpcpooltest.Error(3, "execution reverted").Delay(time.Second).Method("eth_a"), rpcpooltest.Status(500)),
+			w.Node("r2", rpcpooltest.Status(500).Delay(2*time.Second)))
+		chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxInFlight, cfg.LastResort, cfg.MaxRounds = 1, true, 1 }).Chain("1")
+		_, err := chain.Call(t.Context(), "eth_b")
+		require.Error(t, err)
+		time.Sleep(time.Second)
+		go func() { _, _ = chain.Call(t.Context(), "eth_a") }()
+		time.Sleep(10 * time.Millisecond)
+		_, err = chain.Call(within(t, time.Hour), "eth_b")
+		var nobody *rpcpool.NoHealthyRPCError
+		require.ErrorAs(t, err, &nobody)
+		require.Len(t, nobody.Attempts, 2, "%v", err)
+	})
+}
+
+// Nobody waits for a turn at an RPC that is free and left alone: there is nobody at it who
+// could pass one on.
+func TestNoTurnIsAwaitedInVain(t *testing.T) {
+	for _, resort := range []bool{false, true} {
+		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+			w.Proxy("p1")
+			w.List("1",
+				w.Node("r1", rpcpooltest.Status(500).Delay(10*time.Second)),
+				w.Node("r2", rpcpooltest.Status(500).Delay(12*time.Second)),
+				w.Node("r3", rpcpooltest.Result("0x1").Method("eth_a"), rpcpooltest.Status(500)))
+			chain := open(t, w, func(cfg *rpcpool.Config) { cfg.MaxInFlight, cfg.MaxRounds, cfg.LastResort = 1, 1, resort }).Chain("1")
+			var first sync.WaitGroup
+			first.Go(func() { _, _ = chain.Call(t.Context(), "eth_a") })
+			time.Sleep(10 * time.Millisecond)
+			began := time.Now()
+			_, err := chain.Call(t.Context(), "eth_b")
+			var nobody *rpcpool.NoHealthyRPCError
+			require.ErrorAs(t, err, &nobody)
+			require.Less(t, time.Since(began), time.Minute)
+			first.Wait()
+		})
+	}
+}
+
 // Rule B10: a call that was woken for its turn and finds nothing to enter passes the turn on.
 func TestNoTurnIsLost(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {

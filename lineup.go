@@ -1,6 +1,7 @@
 package rpcpool
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -55,8 +56,20 @@ func (k *call) lineUpTheRest() bool {
 	if c.ring == nil {
 		return false
 	}
-	k.line.lineUpTheRest(c, &k.want, k.tried, time.Now())
+	k.line.lineUpTheRest(c, &k.want, k.triedInEarnest(), time.Now())
 	return true
+}
+
+// triedInEarnest are the URLs of the RPCs that the call has tried, but for those that only a
+// dead proxy failed (rule A7.3).
+func (k *call) triedInEarnest() map[string]bool {
+	tried := maps.Clone(k.tried)
+	for i := range k.failures {
+		if f := &k.failures[i]; !f.failure.stands() {
+			delete(tried, f.endpoint.url)
+		}
+	}
+	return tried
 }
 
 // reserve counts the call in where calls are spread. The caller holds the chain's lock.
@@ -89,13 +102,14 @@ func (l *lineup) lineUp(c *chainState, w *wanted, home string, now time.Time) {
 	l.lone = l.whole && len(l.list) == 1
 }
 
-// lineUpTheRest makes the candidates of a call's last resort: all that it hasn't tried, those
-// included that cool, the one that is back first at first (see [Config.LastResort]). The
-// caller holds c.mu, and there is a ring.
+// lineUpTheRest makes the candidates of a call's last resort: those that cool and that it
+// hasn't tried, the one that is back first at first (see [Config.LastResort]). The caller
+// holds c.mu, and there is a ring.
 func (l *lineup) lineUpTheRest(c *chainState, w *wanted, tried map[string]bool, now time.Time) {
 	*l = lineup{ring: c.ring, cursor: c.cursor, want: w, list: l.room[:0], whole: true, resort: true}
 	for step := range l.ring.endpoints {
-		if e := l.ring.from(l.cursor, step); !e.barred(now) && !tried[e.url] && w.suits(e, now) {
+		e := l.ring.from(l.cursor, step)
+		if e.health.cooling(now) && !e.barred(now) && !tried[e.url] && w.suits(e, now) {
 			l.list = append(l.list, e)
 		}
 	}

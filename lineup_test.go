@@ -87,8 +87,8 @@ func TestCandidatesAreThoseOfTheStart(t *testing.T) {
 	}
 }
 
-// checkLastResort looks at whom a call would turn to as a last resort: RPCs that are left
-// alone for nothing but a cooldown, the one that is back first at first, and none twice.
+// checkLastResort looks at whom a call would turn to as a last resort: RPCs that cool and
+// are left alone for nothing else, the one that is back first at first, and none twice.
 func checkLastResort(t *testing.T, k *call) {
 	now := time.Now()
 	tried := k.chain.ring.endpoints[0]
@@ -102,7 +102,7 @@ func checkLastResort(t *testing.T, k *call) {
 		last = e.backAt(now)
 	}
 	for _, e := range k.chain.ring.endpoints[1:] {
-		require.Equal(t, !e.barred(now) && k.want.suits(e, now), slices.Contains(l.list, e), e.label)
+		require.Equal(t, e.health.cooling(now) && !e.barred(now) && k.want.suits(e, now), slices.Contains(l.list, e), e.label)
 	}
 }
 

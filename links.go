@@ -34,6 +34,7 @@ const (
 type links struct {
 	dialer  *proxydial.Dialer
 	working context.Context // ends when the pool is closed
+	late    lateDials
 
 	tunnel  transport // connections through to the RPC
 	forward transport // plain-http requests that an HTTP proxy is asked to carry out; nil for SOCKS
@@ -61,13 +62,11 @@ func newProxy(dial *proxydial.Proxy, p *poolState) *proxy {
 			RootCAs:          p.rootCAs,
 		},
 		working: p.working,
+		late:    lateDials{most: int64(p.maxConns)},
 		open:    map[*linkConn]struct{}{},
 	}
 	targetTLS := &tls.Config{RootCAs: p.rootCAs, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}
 	tunnel := newTransport()
-	// Who stands in line for a connection has one place for each that there may be. (The
-	// other transport counts those to all RPCs as one.)
-	tunnel.MaxConnsPerHost = p.maxConns
 	tunnel.DialContext = l.dialTunnel
 	tunnel.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return l.dialTLS(ctx, addr, targetTLS)
@@ -100,7 +99,6 @@ func newTransport() *http.Transport {
 func fresh(t *http.Transport) *http.Transport {
 	f := t.Clone()
 	f.MaxIdleConnsPerHost = -1 // none is kept, and no header says so
-	f.MaxConnsPerHost = 0
 	return f
 }
 
@@ -174,7 +172,7 @@ func (l *links) dialTLS(ctx context.Context, addr string, config *tls.Config) (n
 func (l *links) bind(ctx context.Context) (bound context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stopPool := context.AfterFunc(l.working, cancel)
-	stopAttempt := proxydial.AttemptFrom(ctx).OnEnd(cancel)
+	stopAttempt := l.late.endWith(proxydial.AttemptFrom(ctx), cancel)
 	return ctx, func() { stopPool(); stopAttempt(); cancel() }
 }
 

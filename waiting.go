@@ -110,12 +110,14 @@ func (k *call) waitForTurn() bool {
 		decided = k.trials[0].done
 	}
 	if len(k.waits.full) > 0 {
-		ready := k.queueUp()
-		if ready == nil {
+		ready, free := k.queueUp()
+		if free {
 			return true // one has come free meanwhile
 		}
-		turn = ready
-		defer k.dequeue(ready)
+		if ready != nil {
+			turn = ready
+			defer k.dequeue(ready)
+		}
 	}
 	if turn == nil && decided == nil {
 		return false
@@ -137,19 +139,28 @@ func (k *call) waitForTurn() bool {
 	return false
 }
 
-// queueUp joins those who wait for a turn; nil where an RPC can be tried at once.
-func (k *call) queueUp() chan struct{} {
+// queueUp joins those who wait for a turn. free tells that an RPC can be tried at once. There
+// is nothing to wait for where those that have come free are left alone by now: nobody is at
+// them who could pass a turn on.
+func (k *call) queueUp() (ready chan struct{}, free bool) {
 	c, now := k.chain, time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	taken := false
 	for _, e := range k.waits.full {
-		if e.busy.Load() < int64(k.pool.maxInFlight) && !e.away(now) {
-			return nil
+		switch {
+		case e.busy.Load() >= int64(k.pool.maxInFlight):
+			taken = true
+		case !k.line.leftAlone(e, now):
+			return nil, true
 		}
 	}
-	ready := make(chan struct{})
+	if !taken {
+		return nil, false
+	}
+	ready = make(chan struct{})
 	c.turns.waiting = append(c.turns.waiting, ready)
-	return ready
+	return ready, false
 }
 
 // dequeue leaves the queue. A turn that came and isn't used is passed on.

@@ -3,12 +3,7 @@ package proxydial
 import (
 	"context"
 	"sync/atomic"
-	"time"
 )
-
-// lateDial is how long a dial may go on after the end of an attempt that was served over
-// another connection.
-const lateDial = 3 * time.Second
 
 // Phase is how far an attempt has come (rule A5.4).
 type Phase int32
@@ -64,7 +59,7 @@ func (p Phase) String() string {
 // The methods that aren't Context's are safe for concurrent use and do nothing on a nil
 // Attempt.
 type Attempt struct {
-	context.Context // when it ends, every dial for the attempt ends, too, see OnEnd
+	context.Context // when it ends, every dial for the attempt ends, too, but see SetServed
 	phase           atomic.Int32
 	served          atomic.Bool
 }
@@ -120,8 +115,7 @@ func (a *Attempt) Own() context.Context {
 
 // SetServed notes that the attempt has a connection. A dial for it that still runs, because
 // that connection is another one, which came free meanwhile, is nobody's in particular any
-// more: it may go on, and the next attempt has its connection. In a crowd that waits for
-// connections, every one of them would else dial in vain.
+// more: it needn't end with the attempt, and the next one may have its connection.
 func (a *Attempt) SetServed() {
 	if a != nil {
 		a.served.Store(true)
@@ -130,25 +124,3 @@ func (a *Attempt) SetServed() {
 
 // Served tells whether SetServed was called.
 func (a *Attempt) Served() bool { return a != nil && a.served.Load() }
-
-// OnEnd has a function called when what runs for the attempt must end: with the attempt, or
-// three seconds later where it was served. stop has it called no more.
-func (a *Attempt) OnEnd(end func()) (stop func()) {
-	if a == nil {
-		return func() {}
-	}
-	var late atomic.Pointer[time.Timer]
-	forget := context.AfterFunc(a.Context, func() {
-		if a.Served() {
-			late.Store(time.AfterFunc(lateDial, end))
-			return
-		}
-		end()
-	})
-	return func() {
-		forget()
-		if timer := late.Load(); timer != nil {
-			timer.Stop()
-		}
-	}
-}

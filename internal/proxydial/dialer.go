@@ -33,8 +33,8 @@ type Dialer struct {
 // SOCKS4 proxy that doesn't know SOCKS4A, such as danted, answers every name with
 // code 91.
 //
-// Tunnel ends when ctx ends or, where ctx carries an [Attempt], as that says (see
-// [Attempt.OnEnd]); then it leaves no connection behind, and no goroutine but a Dial that
+// Tunnel ends when ctx ends or, where ctx carries an [Attempt] that wasn't served, the
+// attempt's context; then it leaves no connection behind, and no goroutine but a Dial that
 // doesn't return. The connection that it returns lives on after both.
 func (d *Dialer) Tunnel(ctx context.Context, addr string) (net.Conn, error) {
 	to, err := parseTarget(addr)

@@ -32,11 +32,16 @@ type session struct {
 func (d *Dialer) newSession(ctx context.Context) (s *session, release func()) {
 	whole, cancelWhole := context.WithCancel(ctx)
 	s = &session{proxy: d.Proxy, attempt: AttemptFrom(ctx), whole: whole, limit: whole}
-	forget, cancelLimit := s.attempt.OnEnd(cancelWhole), func() {}
+	forget, cancelLimit := func() bool { return true }, func() {}
 	if d.HandshakeTimeout > 0 {
 		s.limit, cancelLimit = context.WithTimeout(whole, d.HandshakeTimeout)
 	}
 	if s.attempt != nil {
+		forget = context.AfterFunc(s.attempt.Context, func() {
+			if !s.attempt.Served() {
+				cancelWhole()
+			}
+		})
 		s.limit = withKnownDeadline(s.limit, s.attempt.Context)
 	}
 	return s, func() {
