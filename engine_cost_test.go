@@ -97,12 +97,14 @@ func (e *engine) call(ctx context.Context) error {
 const engineAllocs = 5
 
 // Rule F1: what the engine allocates for a call is the same for a list of 5 and of 1,000,
-// in every mode.
+// in every mode. LeastOutstanding has to look at all RPCs for the one with the fewest calls,
+// and allocates once more, for all of them in their order: so a call takes longer there the
+// longer the list is, and that allocation is larger, but there are no more of them.
 func TestEngineAllocatesNothingPerRPC(t *testing.T) {
-	for _, mode := range []Mode{Sticky, RoundRobin} {
+	for mode, more := range map[Mode]int{Sticky: 0, RoundRobin: 0, LeastOutstanding: 1} {
 		for _, rpcs := range []int{1, 5, 1000} {
 			e := features[0].engine(t, mode, rpcs)
-			require.Equal(t, engineAllocs, e.allocs(t), "%s, %d RPCs", mode, rpcs)
+			require.Equal(t, engineAllocs+more, e.allocs(t), "%s, %d RPCs", mode, rpcs)
 		}
 	}
 }

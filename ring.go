@@ -274,7 +274,7 @@ func (w *wanted) ranks() bool { return w.need.preferWide || w.span > 0 || w.spre
 // candidates gives the RPCs to try at now, in order: from the cursor on, round the ring,
 // those that fit. Some go before others, the order kept among equals: see rank.
 func candidates(r *ring, cursor int, w wanted, now time.Time) []*endpoint {
-	var fit []*endpoint
+	fit := make([]*endpoint, 0, len(r.endpoints)) // nearly all fit
 	for step := range r.endpoints {
 		if e := r.from(cursor, step); w.fits(e, now) {
 			fit = append(fit, e)
