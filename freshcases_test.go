@@ -852,7 +852,7 @@ func TestBatchWithTurnsIsQuick(t *testing.T) {
 
 // What is said in passing about fresh reads holds, too.
 func TestSmallThings(t *testing.T) {
-	t.Run("a question that isn't supported is asked by every call", func(t *testing.T) {
+	t.Run("an RPC that has no eth_chainId is asked for it no more than twice", func(t *testing.T) {
 		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 			w.Proxy("p1")
 			evm := rpcpooltest.NewEVM(1, 1000)
@@ -865,7 +865,7 @@ func TestSmallThings(t *testing.T) {
 			assert.LessOrEqual(t, requestsOf(w, "r1", "eth_chainId"), 2)
 		})
 	})
-	t.Run("a token alone asks about numbered reads", func(t *testing.T) {
+	t.Run("a token alone costs a numbered read no question", func(t *testing.T) {
 		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 			w.Proxy("p1")
 			evm := rpcpooltest.NewEVM(1, 2000)
@@ -876,7 +876,7 @@ func TestSmallThings(t *testing.T) {
 			assert.Equal(t, []string{"r1 p1 eth_getBalance"}, w.Requests())
 		})
 	})
-	t.Run("B11 in the statistics", func(t *testing.T) {
+	t.Run("both RPCs of a fork show it in the statistics (rule B11)", func(t *testing.T) {
 		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 			w.Proxy("p1")
 			evm := rpcpooltest.NewEVM(1, 1000)
@@ -889,7 +889,7 @@ func TestSmallThings(t *testing.T) {
 			assert.NotZero(t, chain.Stats()[0].Forks*chain.Stats()[1].Forks)
 		})
 	})
-	t.Run("HighWater never goes down, it says", func(t *testing.T) {
+	t.Run("HighWater never goes down, also where one of two stands still", func(t *testing.T) {
 		inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 			evm, chain := freshWorld(t, w, rpcpool.Freshness{}, [][]rpcpooltest.EVMFault{nil, {rpcpooltest.StuckAt(1005)}}, roundRobin)
 			high, down := uint64(0), 0
