@@ -49,7 +49,7 @@ func rawResult(raw string) rpcpooltest.Reply {
 }
 
 // Each client is a new one: an SDK that changes it (aptos-go-sdk's SetTimeout does)
-// changes nobody else's. The state behind them is the handle's.
+// changes nobody else's. The state behind them is the handle's (rule E1).
 func TestHTTPClientIsANewOneEachTime(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 		w.Proxy("p1")

@@ -38,7 +38,7 @@ func ask(t *testing.T, client *http.Client, method, path, body string) (*http.Re
 
 // Method, path, query, headers and body of a request arrive at the RPC, under its own
 // URL and with its own login and query; what speaks of one connection, or of the
-// label's host, doesn't.
+// label's host, doesn't (rule E1.1).
 func TestRESTSendsTheRequestAsItIs(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
 		w.Proxy("p1")

@@ -65,6 +65,40 @@ func TestDirectoryOfTheUsersOwn(t *testing.T) {
 	}
 }
 
+// Rule A1.4: the pool is called directly and never through a proxy; its key goes nowhere
+// else, and whoever sends the client elsewhere isn't followed; a call takes 10 s at most.
+func TestPoolIsCalledDirectly(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+		w.ProxyAt("p1", "http://user-p:word-p@p1.test:3128")
+		r := w.Node("r1")
+		other := rpcpooltest.NewPoolAPI(w.Network, "http://other.test", w.Pool.Key())
+		w.List("1", r)
+		other.Lists("2", rpcpooltest.PoolList("eip155:2", r))
+		w.Pool.Lists("2", rpcpooltest.PoolStatus(307).Header("Location", other.URL()+"/v1/chains/2/rpcs?transport=http"))
+		w.Pool.Lists("3", rpcpooltest.PoolHang())
+		pool := open(t, w)
+		_, err := pool.Chain("1").Call(t.Context(), "eth_blockNumber")
+		require.NoError(t, err)
+		require.Empty(t, r.Requests()[0].Header.Get("X-Api-Key"))
+		require.Contains(t, w.Network.Dials(), w.Pool.Addr())
+
+		var unavailable *rpcpool.PoolAPIError
+		_, err = pool.Chain("2").Call(t.Context(), "eth_blockNumber")
+		require.ErrorAs(t, err, &unavailable)
+		require.Equal(t, 307, unavailable.StatusCode)
+		require.NotContains(t, w.Network.Dials(), other.Addr())
+		require.Empty(t, other.Asked())
+
+		began := time.Now()
+		_, err = pool.Chain("3").Call(t.Context(), "eth_blockNumber")
+		require.ErrorAs(t, err, &unavailable)
+		require.Equal(t, 10*time.Second, time.Since(began))
+		for _, e := range w.Network.Exchanges() {
+			require.NotContains(t, []string{w.Pool.Addr(), other.Addr()}, e.Target)
+		}
+	})
+}
+
 // A Directory whose Report panics harms nothing.
 func TestDirectoryWhoseReportPanics(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *rpcpooltest.World) {

@@ -35,7 +35,7 @@ func logKeys(t *testing.T) map[string]string {
 }
 
 // Every key of a log record is one of logkeys.go, each of these is used, and all of them
-// and no other stand in the table of docs/OBSERVABILITY.md.
+// and no other stand in the table of docs/OBSERVABILITY.md (rule A11).
 func TestLogKeysAreDocumented(t *testing.T) {
 	keys := logKeys(t)
 	used := map[string]bool{}
