@@ -62,13 +62,13 @@ func (n *network) isMined(raw string) bool {
 	return mined
 }
 
-// Rule C4: two thousand sends over nodes that refuse, take and lose the answer, hang, and
+// Rule C4: ten thousand sends over nodes that refuse, take and lose the answer, hang, and
 // say that the nonce is too low once it is mined: the hash is always the same, success is
 // said only of what was taken, and failure never of what was.
 func TestSendsTellTheTruth(t *testing.T) {
 	t.Parallel() // it takes a core for long
-	const groups = 10
-	sends := 200
+	const groups = 20
+	sends := 500
 	if underRace || testing.Short() {
 		sends = 20
 	}
@@ -109,7 +109,10 @@ func TestSendsTellTheTruth(t *testing.T) {
 				})))
 			}
 			w.List("1", nodes...)
-			chain := open(t, w, func(cfg *rpcpool.Config) { cfg.ProxyCheckURL = w.Node("c1").URL() }).Chain("1")
+			chain := open(t, w, func(cfg *rpcpool.Config) {
+				cfg.ProxyCheckURL = w.Node("c1").URL()
+				cfg.RefreshInterval = 24 * time.Hour // writing lists to the disk would take most of the time
+			}).Chain("1")
 			for i := range sends {
 				raw := []byte{2, 0xc0, byte(group), byte(i >> 8), byte(i)}
 				text := "0x" + hex.EncodeToString(raw)
@@ -280,6 +283,36 @@ func TestBroadcast(t *testing.T) {
 		var refused *rpcpool.RPCError
 		require.ErrorAs(t, err, &refused)
 	})
+}
+
+// Rule C4: a node that knows a transaction already has it: a Broadcast is a success by that
+// alone, however many others refuse it, and whether they say so before or after.
+func TestBroadcastThatOneKnows(t *testing.T) {
+	for _, c := range []struct{ known, refused time.Duration }{{2 * time.Second, time.Second}, {time.Second, 2 * time.Second}} {
+		for at := range 3 {
+			for _, refusal := range []string{"insufficient funds for gas * price + value", "nonce too low", "transaction underpriced"} {
+				inWorld(t, func(t *testing.T, w *rpcpooltest.World) {
+					w.Proxy("p1")
+					var nodes []*rpcpooltest.Node
+					for i := range 3 {
+						says := rpcpooltest.Error(-32000, refusal).Delay(c.refused)
+						if i == at {
+							says = rpcpooltest.Error(-32000, "already known").Delay(c.known)
+						}
+						nodes = append(nodes, w.Node(fmt.Sprint("r", i), says))
+					}
+					w.List("1", nodes...)
+					raw := []byte{2, 0xc1, byte(at)}
+					start := time.Now()
+					hash, err := open(t, w).Chain("1").Broadcast(t.Context(), raw, 3)
+					require.NoError(t, err, "%d knows it, others say %s", at, refusal)
+					require.Equal(t, hashOf(raw), hash)
+					require.Equal(t, c.known, time.Since(start))
+					require.Equal(t, 3, requestsOf(w, "eth_sendRawTransaction"))
+				})
+			}
+		}
+	}
 }
 
 // serving makes what a node does of the chain that it serves.
