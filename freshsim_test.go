@@ -1,6 +1,7 @@
 package rpcpool_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -19,9 +20,9 @@ import (
 
 // Twelve RPCs of which eight deceive in different ways, random failures on all of them,
 // 200,000 reads: with the policy no answer is staler than MaxLag, none is from another
-// chain, no snapshot is mixed, and no honest RPC is out of the ring for longer than one
-// cooldown. The same reads without the policy show what it is worth. (Rules B2 to B7, D1,
-// D2; fewer reads under the race detector.)
+// chain, no snapshot is mixed, and no honest RPC is left out, or isn't believed, for longer
+// than one cooldown beyond what its own failures cost it. The same reads without the policy
+// show what it is worth. (Rules B2 to B7, D1, D2; fewer reads under the race detector.)
 func TestTwelveDeceivers(t *testing.T) {
 	t.Parallel() // it takes a core for long
 	runs, reads := 20, 10_000
@@ -64,7 +65,8 @@ func TestTwelveDeceivers(t *testing.T) {
 type deception struct {
 	reads, stale, wrongChain, forked, unknown, mixed, refused, outTooLong, requests int
 
-	noticed uint64 // forks
+	noticed uint64        // forks
+	longest time.Duration // for which an honest RPC was left out, beyond what its failures explain
 }
 
 func (d *deception) add(other *deception) {
@@ -78,11 +80,13 @@ func (d *deception) add(other *deception) {
 	d.refused += other.refused
 	d.outTooLong += other.outTooLong
 	d.requests += other.requests
+	d.longest = max(d.longest, other.longest)
 }
 
 func (d *deception) String() string {
-	return fmt.Sprintf("%d reads (%.2f requests each): %d stale, %d from another chain, %d from a fork (noticed %d times), %d of mixed states, %d refused",
-		d.reads, float64(d.requests)/float64(d.reads), d.stale, d.wrongChain, d.forked, d.noticed, d.mixed, d.refused)
+	return fmt.Sprintf("%d reads (%.2f requests each): %d stale, %d from another chain, %d from a fork (noticed %d times), %d of mixed states, %d refused; "+
+		"an honest RPC left out for %v at most",
+		d.reads, float64(d.requests)/float64(d.reads), d.stale, d.wrongChain, d.forked, d.noticed, d.mixed, d.refused, d.longest)
 }
 
 const deceiversMaxLag = 2
@@ -98,10 +102,29 @@ type deceivers struct {
 	policy bool
 	seen   deception
 
-	mu       sync.Mutex // protects requests
+	mu       sync.Mutex // protects requests, and honestRPC.excused
 	requests int
 
-	honest map[string]*atomic.Int64 // masked URLs → failures of its own
+	honest map[string]*honestRPC // by masked URL
+}
+
+// honestRPC is one that fails at times, but says the truth.
+type honestRPC struct {
+	failures atomic.Int64 // of its own
+
+	excused time.Time // until when its own failures have it left alone
+	outFrom time.Time // since when it isn't asked, or isn't believed; zero: it is
+}
+
+// CooldownChanged tells what an honest RPC's own failures explain: that it isn't believed is
+// none of them.
+func (s *deceivers) CooldownChanged(_ context.Context, event rpcpool.CooldownEvent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rpc := s.honest[event.RPC]
+	if rpc != nil && event.Class != rpcpool.SemanticFailure && event.Until.After(rpc.excused) {
+		rpc.excused = event.Until
+	}
 }
 
 // forkHashes are the hashes of the fork, asked of a node that the bot doesn't know.
@@ -130,7 +153,7 @@ func newDeceivers(t *testing.T, w *rpcpooltest.World, seed uint64, policy bool) 
 	s := &deceivers{
 		t: t, random: rand.New(rand.NewPCG(seed, 12)), policy: policy,
 		chain: rpcpooltest.NewEVM(1, 1000), other: rpcpooltest.NewEVM(5, 1000),
-		honest: map[string]*atomic.Int64{},
+		honest: map[string]*honestRPC{},
 	}
 	w.Network.SetRecording(false)
 	w.Proxy("p1")
@@ -156,13 +179,13 @@ func newDeceivers(t *testing.T, w *rpcpooltest.World, seed uint64, policy bool) 
 	s.random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	var listed []any
 	for _, name := range names {
-		failures := new(atomic.Int64)
-		node := w.Node(name, s.unreliable(s.chain.Serve(faults[name]...), failures, name != "alternating"))
+		rpc := new(honestRPC)
+		node := w.Node(name, s.unreliable(s.chain.Serve(faults[name]...), &rpc.failures, name != "alternating"))
 		entry := rpcpooltest.List(node)
 		entry.Height *= s.random.Uint64N(2) // known or not
 		listed = append(listed, entry)
 		if strings.HasPrefix(name, "honest") {
-			s.honest["http://"+name+".test/***"] = failures
+			s.honest["http://"+name+".test/***"] = rpc
 		}
 	}
 	w.Pool.Lists("1", rpcpooltest.PoolList("eip155:1", listed...))
@@ -175,6 +198,7 @@ func newDeceivers(t *testing.T, w *rpcpooltest.World, seed uint64, policy bool) 
 		cfg.Mode, cfg.VerifyChainID, cfg.Timeout = mode, policy, 3*time.Second
 		if policy {
 			cfg.MaxWait = 2 * testBlockTime
+			cfg.Hooks = []rpcpool.Hook{s}
 		}
 	}).Chain("1", opts...)
 	return s
@@ -378,16 +402,46 @@ func (s *deceivers) snapshot() {
 }
 
 // watchHonest sees to it that an honest RPC is left out for failures of its own alone, each
-// of which costs it one cooldown.
+// of which costs it one cooldown, and for no other reason longer than one.
 func (s *deceivers) watchHonest() {
 	if !s.policy {
 		return
 	}
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, stats := range s.bot.Stats() {
-		failures, honest := s.honest[stats.RPC]
-		if honest && (int64(stats.Ejections) > failures.Load() || stats.State == rpcpool.StateWrongChain) {
+		rpc := s.honest[stats.RPC]
+		if rpc == nil {
+			continue
+		}
+		if int64(stats.Ejections) > rpc.failures.Load() || stats.State == rpcpool.StateWrongChain {
 			s.seen.outTooLong++
 			s.complain("%s is out of the ring", stats.RPC)
 		}
+		if isAsked(&stats) {
+			rpc.outFrom = time.Time{}
+			continue
+		}
+		if rpc.outFrom.IsZero() {
+			rpc.outFrom = now
+		}
+		from := rpc.outFrom
+		if rpc.excused.After(from) {
+			from = rpc.excused
+		}
+		s.seen.longest = max(s.seen.longest, now.Sub(from))
+		if now.Sub(from) > oneCooldown {
+			s.seen.outTooLong++
+			s.complain("%s is %s and %q for %v longer than by its own failures", stats.RPC, stats.State, stats.Doubt, now.Sub(from))
+		}
 	}
+}
+
+// oneCooldown is the first.
+const oneCooldown = 60 * time.Second
+
+// isAsked tells whether an RPC is asked when its turn comes, and believed. One on trial is.
+func isAsked(stats *rpcpool.RPCStats) bool {
+	return stats.Doubt == "" && (stats.State == rpcpool.StateReady || stats.State == rpcpool.StateTrial)
 }
