@@ -286,23 +286,28 @@ func (v *headView) overdue(r *ring, e *endpoint, now time.Time) bool {
 
 // takeAlone believes the one RPC that can be asked. Not where it contradicts what it said
 // before and was believed, or else what others said: a chain that has a pace doesn't jump.
-func (v *headView) takeAlone(e *endpoint, now time.Time) bool {
+// What counts is when it said so: a boast doesn't come true by waiting.
+func (v *headView) takeAlone(e *endpoint) bool {
 	h := &e.heads
+	said := h.at
+	if said.IsZero() {
+		said = v.listedAt
+	}
 	_, known := v.pace.known()
 	switch {
 	case !known:
 	case h.spoke && !h.topAt.Before(v.anchoredAt): // it goes on from where others saw it
-		if h.claim() > h.top+aloneSlack+2*v.pace.blocksIn(now.Sub(h.topAt)) {
+		if h.claim() > h.top+aloneSlack+2*v.pace.blocksIn(said.Sub(h.topAt)) {
 			return false
 		}
 	case v.agreed:
-		if drift := v.pace.blocksIn(now.Sub(v.anchoredAt)) / 20; h.claim() > v.plausible(now)+drift {
+		if drift := v.pace.blocksIn(said.Sub(v.anchoredAt)) / 20; h.claim() > v.plausible(said)+drift {
 			return false
 		}
 	}
 	v.alone = true
 	v.mark = max(v.mark, h.claim())
-	h.top, h.topAt, h.spoke = max(h.top, h.claim()), now, true
+	h.top, h.topAt, h.spoke = max(h.top, h.claim()), said, true
 	return true
 }
 

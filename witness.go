@@ -96,7 +96,7 @@ func (k *call) settleDoubt(e *endpoint, open bool) step {
 	c, now := k.chain, time.Now()
 	c.mu.Lock()
 	c.heads.askedAround = now
-	believed := c.heads.believes(e) || !open && !c.heardOthers(e) && c.heads.takeAlone(e, now)
+	believed := c.heads.believes(e) || !open && !c.heardOthers(e) && c.heads.takeAlone(e)
 	good := believed && c.heads.lag(e.heads.claim()) <= k.policy.MaxLag && e.heads.claim() >= k.demand.floor
 	c.mu.Unlock()
 	held := k.held
