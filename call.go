@@ -93,7 +93,8 @@ func (*callRequest) piece() logPieceNeeds    { return logPieceNeeds{} }
 
 var jsonHeader = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}}
 
-// send is one attempt.
+// send is one attempt. It enters the line by itself, without a function in between: each
+// frame on the way holds an outcome, and those who wait in a line hold their stacks.
 func (r *callRequest) send(ctx context.Context, to target) (out outcome) {
 	given, why := to.enter(ctx)
 	if why != "" {

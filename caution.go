@@ -169,7 +169,8 @@ func (c *chainState) sampleOne(e *endpoint) {
 	defer k.settle()
 	_ = k.prepare(1)
 	v := visit{e: e, onlyHead: true, always: true}
-	if _ = k.visit(&v); v.asked == 0 && k.err == nil {
+	_ = k.visit(&v)
+	if v.asked == 0 && k.err == nil {
 		k.err = k.exhausted()
 	}
 }

@@ -289,7 +289,7 @@ func (v *headView) overdue(r *ring, e *endpoint, now time.Time) bool {
 // What counts is when it said so: a boast doesn't come true by waiting.
 func (v *headView) takeAlone(e *endpoint) bool {
 	h := &e.heads
-	said := h.at
+	said := later(h.at, h.rose) // a block that it has tells of its head, too, and isn't its word on it
 	if said.IsZero() {
 		said = v.listedAt
 	}

@@ -66,7 +66,7 @@ type RPCState string
 const (
 	StateReady      RPCState = "ready"       // it is asked
 	StateCooling    RPCState = "cooling"     // it failed, and is left alone until RPCStats.Until
-	StateTrial      RPCState = "trial"       // its cooldown is over, and it hasn't answered since
+	StateTrial      RPCState = "trial"       // its cooldown is over, and it hasn't answered a request since
 	StateResting    RPCState = "resting"     // it asked to be left alone (a rate limit), until RPCStats.Until
 	StateWrongChain RPCState = "wrong_chain" // it is on another chain, and is left out until the list changes
 )

@@ -33,6 +33,7 @@ func startDemo(opts *options) *rpcpooltest.World {
 	}
 	w.List("8453",
 		node("good", good(8*time.Millisecond)),
+		node("spare", good(19*time.Millisecond)), // bears good out when a block comes
 		node("behind", good(14*time.Millisecond, rpcpooltest.Lagging(1))),
 		node("stale", good(11*time.Millisecond, rpcpooltest.Lagging(40))),
 		node("moody", lastOf(9, 1, rpcpooltest.Status(500), chain, 21*time.Millisecond)),
