@@ -375,7 +375,7 @@ func TestCtrlC(t *testing.T) {
 	}}
 	began := time.Now()
 	require.Equal(t, statusOK, run(ctx, []string{"-demo", "-every", "100ms", "-for", "1s", "-csv", path}, &stdout, stderr))
-	assert.Equal(t, 8, strings.Count(written.String(), "\n"), "a line for each RPC")
+	assert.Equal(t, 9, strings.Count(written.String(), "\n"), "a line for each RPC")
 	assert.Less(t, time.Since(began), 5*time.Second)
 	assert.Contains(t, stdout.String(), "https://good.test/***")
 	assert.Contains(t, stdout.String(), "\n1 samples in ")
